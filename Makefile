@@ -74,6 +74,12 @@ truth: build ## Run campaigns with known true effects and count false verdicts
 	$(CARGO) build --locked --release -p fabricbench-runner --example planted
 	$(CARGO) run --locked --release -p fabricbench-cli --example truth
 
+.PHONY: windows
+windows: build ## Show how precision depends on window length, with campaigns over shm and tcp
+	@.ci/setup demo
+	$(CARGO) build --locked --release -p fabricbench-runner --example planted
+	$(CARGO) run --locked --release -p fabricbench-cli --example truth -- windows
+
 .PHONY: bench
 bench: ## Compare the runner with fi_pingpong, fabtests, ucx_perftest, NIXL, Starway, transfer_engine_bench and PyIsolate, and measure the cost of an operation
 	@.ci/setup bench

@@ -28,13 +28,18 @@ pub struct FinishedRun {
     pub seconds: f64,
 }
 
-/// Rule that determines how many rounds are measured.
+/// Length of the windows of most campaigns. It is short, so that hundreds of campaigns take less than an hour.
+pub const SHORT_WINDOW_MILLIS: u32 = 5;
+
+/// Number of rounds and length of the windows.
 #[derive(Clone, Copy, Debug)]
-pub struct Rounds {
+pub struct Sampling {
     /// Whether comparisons end as soon as they are decided, or after a fixed number of rounds.
     pub stop: Stop,
     /// Number of rounds; `None` for the default.
-    pub number: Option<u32>,
+    pub rounds: Option<u32>,
+    /// Minimum window length in milliseconds.
+    pub window_millis: u32,
 }
 
 /// The binaries, a directory for their output, and a directory that stores the results of all batches.
@@ -158,12 +163,17 @@ fn require_existing(path: PathBuf) -> Result<PathBuf, Box<dyn Error>> {
 }
 
 /// Builds a manifest. `items` contains the variants and the scenarios as YAML list items.
-pub fn manifest(name: &str, transport: &str, items: (&str, &str), (seed, rounds): (u32, Rounds)) -> String {
+pub fn manifest(
+    name: &str,
+    transport: &str,
+    items: (&str, &str),
+    (seed, sampling): (u32, Sampling),
+) -> String {
     let (variants, scenarios) = items;
-    let stop = rounds.stop;
-    let number = rounds
-        .number
-        .map_or(String::new(), |number| format!(", rounds: {number}"));
+    let (stop, millis) = (sampling.stop, sampling.window_millis);
+    let rounds = sampling
+        .rounds
+        .map_or(String::new(), |rounds| format!(", rounds: {rounds}"));
     format!(
         "apiVersion: fabricbench.dev/v1alpha1
 kind: BenchmarkRun
@@ -176,8 +186,7 @@ spec:
 {variants}
   scenarios:
 {scenarios}
-  # Short windows, so that hundreds of campaigns take less than an hour.
-  sampling: {{seed: {seed}, stop: {stop:?}, minWindow: 5ms{number}}}
+  sampling: {{seed: {seed}, stop: {stop:?}, minWindow: {millis}ms{rounds}}}
 "
     )
 }

@@ -5,7 +5,7 @@ use std::error::Error;
 
 use crds::v1alpha1::{BenchmarkRun, ComparisonResult, Outcome, Stop, Verdict};
 
-use crate::campaign::{Binaries, Rounds, TRANSPORTS, manifest};
+use crate::campaign::{Binaries, SHORT_WINDOW_MILLIS, Sampling, TRANSPORTS, manifest};
 use crate::proportion::{format_proportion, wilson_interval};
 
 /// Variants to compare with the baseline. `same` behaves like the baseline but runs in another process. `batched` runs
@@ -55,8 +55,12 @@ pub fn run_campaigns(binaries: &Binaries, campaigns: u32, stop: Stop) -> Result<
     let mut runs = BTreeMap::<&str, Runs>::new();
     for campaign in 0..campaigns {
         let (name, transport) = TRANSPORTS[campaign as usize % TRANSPORTS.len()];
-        let rounds = Rounds { stop, number: None };
-        let manifest = manifest(name, transport, (VARIANTS, SCENARIOS), (campaign, rounds));
+        let sampling = Sampling {
+            stop,
+            rounds: None,
+            window_millis: SHORT_WINDOW_MILLIS,
+        };
+        let manifest = manifest(name, transport, (VARIANTS, SCENARIOS), (campaign, sampling));
         let run = binaries.run(name, &manifest, false)?.run;
         count_verdicts(&run, name, &mut counts)?;
         let of_transport = runs.entry(name).or_default();

@@ -15,6 +15,8 @@
 //!   batching, which is counted only where batching does not change the posts. A run in which a control shows a change
 //!   is `Suspect`; the method limits the probability of this outcome to 5 percent. With `Settled`, the A/A campaigns
 //!   end comparisons as soon as they are decided, and the measured rounds are counted.
+//! - Windows: with `windows [SERIES]` as the arguments, identical campaigns have windows of different lengths, and the
+//!   noise floor of each length is printed.
 //! - Planted: some arms are slowed down by a known percentage. The slowdown must be detected, and the interval should
 //!   contain it.
 #![allow(clippy::print_stdout, reason = "this program prints its results")]
@@ -23,6 +25,7 @@ mod campaign;
 mod identical;
 mod planted;
 mod proportion;
+mod windows;
 
 use std::env;
 use std::error::Error;
@@ -32,9 +35,13 @@ use crds::v1alpha1::Stop;
 
 const CAMPAIGNS: u32 = 200;
 const PLANTED: u32 = 20;
+const SERIES: u32 = 5;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let number = |index, default| env::args().nth(index).map_or(Ok(default), |text| text.parse());
+    if env::args().nth(1).as_deref() == Some("windows") {
+        return windows::run_series(&Binaries::find()?, number(2, SERIES)?);
+    }
     let (campaigns, with_plants) = (number(1, CAMPAIGNS)?, number(2, PLANTED)?);
     let stop = match env::args().nth(3).as_deref() {
         None | Some("Fixed") => Stop::Fixed,

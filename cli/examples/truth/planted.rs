@@ -6,7 +6,7 @@ use std::error::Error;
 
 use crds::v1alpha1::{BenchmarkRun, Stop, Verdict};
 
-use crate::campaign::{Binaries, FinishedRun, Rounds, TRANSPORTS, manifest};
+use crate::campaign::{Binaries, FinishedRun, SHORT_WINDOW_MILLIS, Sampling, TRANSPORTS, manifest};
 use crate::proportion::{format_proportion, wilson_interval};
 
 const VARIANTS: &str = "  \
@@ -15,19 +15,10 @@ const VARIANTS: &str = "  \
   - {name: slower-50, env: [{name: UNUSED, value: '50'}]}";
 const SCENARIOS: &str = "  - {name: ping, integrity: false, memory: SharedMemory, pingPong: {sizes: [256Ki], iterations: 300, warmup: 30}}";
 /// Rules for the number of rounds. Each campaign is run once with each rule.
-const ROUNDS: [Rounds; 3] = [
-    Rounds {
-        stop: Stop::Fixed,
-        number: None,
-    },
-    Rounds {
-        stop: Stop::Fixed,
-        number: Some(60),
-    },
-    Rounds {
-        stop: Stop::Settled,
-        number: None,
-    },
+const RULES: [(Stop, Option<u32>); 3] = [
+    (Stop::Fixed, None),
+    (Stop::Fixed, Some(60)),
+    (Stop::Settled, None),
 ];
 const PPM_PER_PERCENT: i64 = 10_000;
 /// Smallest planted effect that must be detected, in parts per million.
@@ -63,10 +54,15 @@ pub fn run_campaigns(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn 
     let mut costs = BTreeMap::<String, Cost>::new();
     for campaign in 0..campaigns {
         let (name, transport) = TRANSPORTS[campaign as usize % TRANSPORTS.len()];
-        for rounds in ROUNDS {
-            let manifest = manifest(name, transport, (VARIANTS, SCENARIOS), (campaign, rounds));
+        for (stop, rounds) in RULES {
+            let sampling = Sampling {
+                stop,
+                rounds,
+                window_millis: SHORT_WINDOW_MILLIS,
+            };
+            let manifest = manifest(name, transport, (VARIANTS, SCENARIOS), (campaign, sampling));
             let finished = binaries.run(name, &manifest, true)?;
-            let group = format!("{name}, {}", describe_rule(rounds));
+            let group = format!("{name}, {}", describe_rule(stop, rounds));
             add(&finished.run, &group, &mut counts)?;
             costs.entry(group).or_default().add(&finished);
         }
@@ -107,10 +103,10 @@ pub fn run_campaigns(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn 
     Ok(())
 }
 
-fn describe_rule(rounds: Rounds) -> String {
-    match rounds.number {
-        Some(number) => format!("{:?} {number}", rounds.stop),
-        None => format!("{:?}", rounds.stop),
+fn describe_rule(stop: Stop, rounds: Option<u32>) -> String {
+    match rounds {
+        Some(rounds) => format!("{stop:?} {rounds}"),
+        None => format!("{stop:?}"),
     }
 }
 

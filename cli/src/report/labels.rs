@@ -45,6 +45,7 @@ pub fn metric_title(workload: &Workload, metric: Metric) -> String {
     );
     let kind = match workload {
         _ if !latency => return metric_name(metric).to_owned(),
+        Workload::Rpc(rpc) if rpc.open_loop.is_some() => "start-to-reply",
         Workload::PingPong(_) => "one-way",
         Workload::Rpc(_) => "call-to-reply",
         Workload::MemoryFootprint(_) => "distribution",

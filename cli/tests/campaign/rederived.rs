@@ -182,14 +182,29 @@ fn finds_every_changed_value_of_segments() {
     assert_all_are_found(&dir, mutants);
 }
 
-/// The highest rate saturates any machine, so that the sweep has a knee and a capacity with an interval.
 #[test]
 fn finds_every_changed_value_of_a_sweep() {
+    check_sweep("transfer: {sizes: [64], iterations: 50, warmup: 5");
+}
+
+#[test]
+fn finds_every_changed_value_of_a_sweep_of_calls() {
+    check_sweep("rpc: {payloads: [SmallInt], iterations: 50");
+}
+
+/// The highest rate saturates any machine, so that the sweep has a knee and a capacity with an interval.
+fn check_sweep(workload: &str) {
     let dir = TestDir::new();
-    let scenarios = "[{name: rates, integrity: false, transfer: {sizes: [64], iterations: 50, warmup: 5, \
-                     load: {sweep: {from: 1000, to: 10000000, steps: 3, arrivals: Constant}}}}]";
+    let scenarios = format!(
+        "[{{name: rates, integrity: false, {workload}, load: {{sweep: {{from: 1000, to: 10000000, steps: 3, arrivals: \
+         Constant}}}}}}}}]"
+    );
     let rest = ["sampling: {rounds: 7, minWindow: 10ms}"];
-    let original = Original::measure(&dir, &run("[{name: baseline}]", LOOPBACK, scenarios, &rest), None);
+    let original = Original::measure(
+        &dir,
+        &run("[{name: baseline}]", LOOPBACK, &scenarios, &rest),
+        None,
+    );
     let sweeps = original.run["status"]["sweeps"].as_array().unwrap();
     assert_eq!(sweeps.len(), 2, "{sweeps:?}");
     for sweep in sweeps {

@@ -293,6 +293,43 @@ fn killed_extension_is_replaced() {
     );
 }
 
+/// A call that takes much longer than any other delays only itself in a closed loop, but all calls that should have
+/// started meanwhile in an open loop.
+#[test]
+fn an_open_loop_shows_a_stall_that_a_closed_loop_hides() {
+    const STALL: Duration = Duration::from_millis(200);
+    // Both cases last for about a second without the stall, whatever the speed of this machine.
+    let open = stalled_p99(
+        "iterations: 1000, load: {openLoop: {rate: 1000, arrivals: Constant}}",
+        STALL,
+    );
+    assert!(open > STALL / 2, "{open:?}");
+    let closed = stalled_p99("iterations: 40000", STALL);
+    assert!(closed < STALL / 4, "{closed:?}");
+}
+
+/// Stops the extension of a long case for the duration `stall`, and returns the largest 99th percentile of its calls.
+fn stalled_p99(long: &str, stall: Duration) -> Duration {
+    let dir = TestDir::new();
+    let manifest = faulty_run("[SmallInt]", long);
+    let mut running = RunningCommand::start(dir.run(&dir.manifest(&manifest)));
+    let extension = long_extension(&mut running).id();
+    kill_process(extension, Signal::STOP).unwrap();
+    let stopped = Instant::now();
+    running.wait_for(|_| (stopped.elapsed() >= stall).then_some(()));
+    kill_process(extension, Signal::CONT).unwrap();
+    running.wait();
+    let stored = StoredRun::read(&dir.run_dir("faulty"));
+    stored.assert_complete();
+    let quantiles = stored.cases().into_iter().filter_map(|case| match &case.result {
+        CaseResult::Measured(measured) if case.scenario == "long" => {
+            measured.initiator.posted.as_ref()?.latency.quantile(0.99)
+        }
+        _ => None,
+    });
+    Duration::from_nanos(quantiles.max().unwrap())
+}
+
 #[test]
 fn stopped_extension_is_killed_at_the_time_limit() {
     let dir = TestDir::new();

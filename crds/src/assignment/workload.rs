@@ -98,6 +98,9 @@ pub struct RpcWorkload {
     pub message_bytes: u64,
     /// Maximum duration of a case, in seconds.
     pub timeout_seconds: u32,
+    /// Intended start times of the samples; `None` if a sample starts as soon as the previous one has completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_loop: Option<OpenLoop>,
     /// Number of measured samples.
     pub measured: Extent,
     /// Number of warm-up samples.
@@ -161,6 +164,34 @@ impl Workload {
     /// Whether every burst of writes is followed by a burst of reads of the same memory.
     pub fn reads_back(&self) -> bool {
         matches!(self, Self::Transfer(transfer) if transfer.read_back)
+    }
+
+    /// Intended start times of the operations; `None` for a closed loop.
+    pub fn open_loop(&self) -> Option<OpenLoop> {
+        match self {
+            Self::Transfer(transfer) => transfer.open_loop,
+            Self::Rpc(rpc) => rpc.open_loop,
+            Self::PingPong(_) | Self::MemoryFootprint(_) | Self::ParameterServing(_) | Self::Command(_) => {
+                None
+            }
+        }
+    }
+
+    /// Sets the intended start times of a workload that can be an open loop.
+    pub fn set_open_loop(&mut self, open_loop: OpenLoop) {
+        match self {
+            Self::Transfer(transfer) => transfer.open_loop = Some(open_loop),
+            Self::Rpc(rpc) => rpc.open_loop = Some(open_loop),
+            Self::PingPong(_) | Self::MemoryFootprint(_) | Self::ParameterServing(_) | Self::Command(_) => {}
+        }
+    }
+
+    /// What an open loop starts, in the plural.
+    pub fn started(&self) -> &'static str {
+        match self {
+            Self::Rpc(_) => "samples",
+            _ => "transfers",
+        }
     }
 
     /// Whether the cases start processes, which the measuring process watches from further threads.

@@ -2,13 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// When transfers start. If unset, a transfer starts as soon as an earlier one has completed (closed loop).
+/// When transfers, or the samples of rpc, start. If unset, one starts as soon as an earlier one has completed (closed
+/// loop).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Load {
     /// Transfers have intended start times, whether or not earlier ones have completed. The latency of a transfer is
-    /// measured from its intended start, so a stall delays every transfer that should have started during it.
+    /// measured from its intended start, so a stall delays every transfer that should have started during it. Only one
+    /// sample of rpc runs at a time, so a sample whose intended start passes meanwhile waits.
     OpenLoop(OpenLoop),
     /// The scenario is measured as an open loop at several rates, each as a separate scenario named `NAME-RATE`.
     /// status.sweeps[] reports the highest rate that each arm sustains. Requires a single size.
@@ -20,7 +22,7 @@ pub enum Load {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OpenLoop {
-    /// Mean number of transfers per second per thread.
+    /// Mean number of transfers, or samples of rpc, per second per thread.
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 10_000_000)))]
     pub rate: u32,
     /// Distribution of the time between two intended starts. Defaults to Poisson.
@@ -36,11 +38,11 @@ pub struct OpenLoop {
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Sweep {
-    /// Lowest rate, in transfers per second per thread. The latency at this rate is the reference for the higher rates,
+    /// Lowest rate, in transfers, or samples of rpc, per second per thread. The latency at this rate is the reference for the higher rates,
     /// so choose a rate far below the capacity.
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 10_000_000)))]
     pub from: u32,
-    /// Highest rate, in transfers per second per thread.
+    /// Highest rate, in the same unit.
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 10_000_000)))]
     pub to: u32,
     /// Number of rates, including `from` and `to`.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Load;
 use crate::units::Size;
 
 /// Calls between a host and an extension, which are isolated processes. The latency of a sample is the time from the
@@ -21,6 +22,9 @@ pub struct Rpc {
     pub depth: Option<u32>,
     /// Whether iterations and warmup default to 100 and 2 instead of 1000 and 5. Defaults to false.
     pub quick: bool,
+    /// When samples start. If unset, a sample starts as soon as the previous one has completed (closed loop).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
     /// Number of measured samples. sampling.minWindow does not raise it. Defaults to 1000, or 100 if quick is true.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 1_000_000)))]
@@ -115,6 +119,7 @@ impl Default for Rpc {
     fn default() -> Self {
         Self {
             payloads: vec![RpcPayload::SmallInt, RpcPayload::SmallString],
+            load: None,
             pattern: RpcPattern::default(),
             depth: None,
             quick: false,

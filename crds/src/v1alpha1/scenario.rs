@@ -397,12 +397,12 @@ impl<'a> ScenarioWorkload<'a> {
         match self {
             Self::Transfer(given) => given.load,
             Self::SmallMessages(given) => given.load,
+            Self::Rpc(given) => given.load,
             Self::PingPong(_)
             | Self::LargeArray(_)
             | Self::PingpongFlag(_)
             | Self::StreamingDuplex(_)
             | Self::SegmentTransfer(_)
-            | Self::Rpc(_)
             | Self::MemoryFootprint(_)
             | Self::ParameterServing(_)
             | Self::Command(_) => None,

@@ -15,7 +15,7 @@ mod scenarios;
 
 use std::collections::BTreeMap;
 
-use crds::assignment::{InstrumentProcess, RoundAssignment, ScenarioAssignment, Workload, pilot};
+use crds::assignment::{InstrumentProcess, RoundAssignment, ScenarioAssignment, pilot};
 use crds::striping::StripingRule;
 use crds::v1alpha1::{
     Alignment, Devices, Expectation, ManyToMany, Metric, Optimization, RateFormat, RpcChannel, Sampling,
@@ -326,16 +326,10 @@ impl PlannedScenario {
             .unwrap_or(&self.assignment.name)
     }
 
-    /// Intended transfers per second per thread in an open loop; `None` for any other workload.
+    /// Intended operations per second per thread in an open loop; `None` for a closed loop.
     pub fn rate(&self) -> Option<u32> {
-        match &self.assignment.workload {
-            Workload::Transfer(transfer) => transfer.open_loop.map(|open_loop| open_loop.rate),
-            Workload::PingPong(_)
-            | Workload::Rpc(_)
-            | Workload::MemoryFootprint(_)
-            | Workload::ParameterServing(_)
-            | Workload::Command(_) => None,
-        }
+        let open_loop = self.assignment.workload.open_loop();
+        open_loop.map(|open_loop| open_loop.rate)
     }
 
     /// Whether a pilot determines the number of operations.

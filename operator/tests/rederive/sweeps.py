@@ -21,7 +21,7 @@ def rates(sweep):
 
 def expanded(scenario):
     """The scenarios that are measured for a scenario in the spec: one for each rate if it has a sweep."""
-    for field in ("transfer", "smallMessages"):
+    for field in ("transfer", "smallMessages", "rpc"):
         sweep = ((scenario.get(field) or {}).get("load") or {}).get("sweep")
         if sweep:
             return [at_rate(scenario, field, sweep, rate) for rate in rates(sweep)]

@@ -71,7 +71,8 @@ def rpc(given):
     sizes = [lengths[name] for name in given.get("payloads", ["SmallInt", "SmallString"])]
     iterations = given.get("iterations", 100 if given.get("quick") else 1000)
     fields = {"sizes": sizes, "iterations": iterations, "operation": "Send", "hops": calls.hops(given)}
-    return "rpc", fields, "LatencyP50"
+    fields["load"] = given.get("load")
+    return "rpc", fields, "LatencyP99" if given.get("load") else "LatencyP50"
 
 
 def memory_footprint(given):

@@ -84,6 +84,7 @@ pub fn measure_calls(bytes: u64, calls: u32) -> f64 {
                 hops: 1,
                 message_bytes: 0,
                 timeout_seconds: 60,
+                open_loop: None,
                 measured: Extent::Iterations(calls),
                 warmup: Extent::Iterations(5),
             }),

@@ -13,6 +13,7 @@
 mod check;
 mod host;
 mod local;
+mod samples;
 mod transport;
 
 use crds::assignment::RpcWorkload;

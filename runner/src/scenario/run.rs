@@ -416,7 +416,7 @@ fn run_pass<T: Transport>(
             measure(engine, isolated::IdleSide, side)
         }
         (Workload::Rpc(workload), Role::Initiator) => {
-            measure(engine, rpc::Caller::new(workload, case.size_bytes)?, side)
+            measure(engine, rpc::Caller::new(workload, case)?, side)
         }
         (Workload::Rpc(workload), Role::Target) => {
             measure(engine, rpc::Callee::new(workload, case.size_bytes)?, side)

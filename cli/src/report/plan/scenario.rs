@@ -72,9 +72,10 @@ fn workload(plan: &Plan, scenario: &ScenarioAssignment) -> String {
         ),
         Workload::Rpc(work) => (
             format!(
-                "calls {:?} · {} · at most {} s",
+                "calls {:?} · {}{} · at most {} s",
                 work.pattern,
                 pluralized(work.hops.into(), "hop"),
+                open_loop(&scenario.workload),
                 work.timeout_seconds
             ),
             work.measured,
@@ -93,11 +94,7 @@ fn workload(plan: &Plan, scenario: &ScenarioAssignment) -> String {
                     TransferBuffers::Separate => "",
                     TransferBuffers::Shared => " · shared buffers",
                 },
-                work.open_loop.map_or_else(String::new, |load| format!(
-                    " · open loop with {} arrivals at {} transfers/s per thread",
-                    format!("{:?}", load.arrivals).to_lowercase(),
-                    load.rate
-                )),
+                open_loop(&scenario.workload),
                 if work.flush {
                     " · a flush after each transfer"
                 } else {
@@ -142,6 +139,15 @@ fn workload(plan: &Plan, scenario: &ScenarioAssignment) -> String {
 }
 
 /// Describes the client and server of a command, as in the spec.
+/// Intended start times of an open loop; empty for a closed loop.
+fn open_loop(workload: &Workload) -> String {
+    workload.open_loop().map_or_else(String::new, |load| {
+        let arrivals = format!("{:?}", load.arrivals).to_lowercase();
+        let (rate, what) = (load.rate, workload.started());
+        format!(" · open loop with {arrivals} arrivals at {rate} {what}/s per thread")
+    })
+}
+
 fn command(command: &CommandWorkload) -> String {
     let server = match command.server.as_slice() {
         [] => String::new(),

@@ -3,7 +3,7 @@
 //! Performs no I/O.
 
 use crds::assignment::pilot::{self, PilotCount};
-use crds::assignment::{BlockAssignment, Extent, Pass, TransferWorkload, Workload};
+use crds::assignment::{BlockAssignment, Extent, Pass, Workload};
 use crds::v1alpha1::{Direction, LibfabricProvider, TransportSpec};
 use serde::Serialize;
 
@@ -313,15 +313,14 @@ fn operation_seconds(plan: &Plan, workload: &Workload, size: u64) -> f64 {
     // threads on different GPUs do not.
     let threads = workload.threads().saturating_mul(plan.flows_of_a_worker());
     let sharing = threads.div_ceil(plan.devices.groups());
+    if let Some(open_loop) = workload.open_loop() {
+        return 1.0 / f64::from(open_loop.rate);
+    }
     match workload {
         Workload::PingPong(_) => 2.0 * (latency + wire),
         Workload::MemoryFootprint(_) => latency + wire,
         Workload::Command(_) => COMMAND_SECONDS,
         Workload::Rpc(rpc) => f64::from(rpc.hops) * (2.0 * latency + wire),
-        Workload::Transfer(TransferWorkload {
-            open_loop: Some(open_loop),
-            ..
-        }) => 1.0 / f64::from(open_loop.rate),
         Workload::ParameterServing(serving) => serving.push_nanos as f64 * 1e-9,
         Workload::Transfer(transfer) => {
             let one_direction = latency / f64::from(transfer.window) + wire * f64::from(sharing);

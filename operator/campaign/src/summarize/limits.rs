@@ -117,11 +117,11 @@ pub(super) fn check_latency_floor(
 /// nanoseconds (Little's law).
 pub(super) fn check_elapsed(workload: &Workload, measured: &Measured) -> Option<Invalid> {
     let in_flight = match workload {
+        // Latencies of an open loop include the time before an operation is in flight.
+        _ if workload.open_loop().is_some() => f64::INFINITY,
         // A sample is half a round trip, and only one message is in flight.
         Workload::PingPong(_) => 0.5,
         Workload::Rpc(_) | Workload::MemoryFootprint(_) => 1.0,
-        // Latencies of an open loop include the time before a transfer is in flight.
-        Workload::Transfer(transfer) if transfer.open_loop.is_some() => f64::INFINITY,
         // The latencies of parameter serving include the time until a worker fetches a version.
         Workload::ParameterServing(_) => f64::INFINITY,
         // The runner does not time a command's operations.

@@ -54,16 +54,14 @@ pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
     let affected = cases.into_iter().filter(|(_, (behind, _))| *behind > 0);
     let described = affected.filter_map(|((scenario, size_bytes, arm), (behind, all))| {
         let planned = plan.scenarios.get(scenario)?;
-        let Workload::Transfer(transfer) = &planned.assignment.workload else {
-            return None;
-        };
         Some(format!(
-            "{} at {}: arm \"{}\" fell behind its schedule of {} transfers/s per thread in {behind} of {all} cases, so its \
+            "{} at {}: arm \"{}\" fell behind its schedule of {} {}/s per thread in {behind} of {all} cases, so its \
              latencies grow with the length of the window: lower load.openLoop.rate",
             planned.assignment.name,
             format::size(size_bytes),
             plan.arms.get(arm)?.name,
-            transfer.open_loop?.rate,
+            planned.rate()?,
+            planned.assignment.workload.started(),
         ))
     });
     described.collect()

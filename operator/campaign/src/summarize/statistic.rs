@@ -211,6 +211,7 @@ mod tests {
             hops: 1,
             message_bytes: 0,
             timeout_seconds: 30,
+            open_loop: None,
             measured: Extent::Iterations(1),
             warmup: Extent::Iterations(1),
         })

@@ -252,12 +252,26 @@ pub enum ProblemKind {
     },
     /// A scenario with a load sweep has several sizes.
     #[snafu(display(
-        "a sweep varies the rate of transfers of one size, but the list has {sizes}. Keep one size, and add a scenario \
-         for each other size"
+        "a sweep varies the rate at one size, but the list has {sizes}. Keep one, and add a scenario for each other one"
     ))]
     SizesInSweep {
         /// Number of sizes in the spec.
         sizes: usize,
+    },
+    /// The calls of an open loop last longer than their timeout.
+    #[snafu(display(
+        "{iterations} samples at {rate} samples/s last {seconds} s, which `timeoutSeconds` ({timeout}) does not allow. Use \
+         fewer iterations, a higher rate or a longer timeout"
+    ))]
+    SlowSamples {
+        /// Number of samples.
+        iterations: u32,
+        /// Lowest rate, in samples per second.
+        rate: u32,
+        /// Duration of the samples in seconds, rounded up.
+        seconds: u32,
+        /// Timeout in seconds.
+        timeout: u32,
     },
     /// The range of a sweep is too narrow for the number of its rates.
     #[snafu(display(

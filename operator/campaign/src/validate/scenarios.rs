@@ -10,8 +10,8 @@ use crds::assignment::{
 };
 use crds::units::{self, Size};
 use crds::v1alpha1::{
-    BenchmarkRunSpec, Load, ManyToMany, MemoryFootprint, Metric, PingPong, Rpc, Scenario, ScenarioWorkload,
-    SizeOperations, Transfer,
+    BenchmarkRunSpec, Load, ManyToMany, MemoryFootprint, Metric, OpenLoop, PingPong, Rpc, Scenario,
+    ScenarioWorkload, SizeOperations, Transfer,
 };
 
 use super::problem::Reporter;
@@ -277,11 +277,25 @@ impl ScenarioExpander<'_> {
 
     fn rpc(&mut self, given: &Rpc) -> Workload {
         let largest = given.payloads.iter().map(|payload| payload.size().bytes()).max();
+        let open_loop = given.load.map(Load::lowest);
+        if let Some(OpenLoop { rate, .. }) = open_loop {
+            let seconds = given.iterations().div_ceil(rate.max(1));
+            if seconds >= given.timeout_seconds {
+                let kind = ProblemKind::SlowSamples {
+                    iterations: given.iterations(),
+                    rate,
+                    seconds,
+                    timeout: given.timeout_seconds,
+                };
+                self.add("rpc.load", kind);
+            }
+        }
         Workload::Rpc(RpcWorkload {
             pattern: given.pattern,
             hops: given.hops(),
             message_bytes: largest.filter(|_| self.calls_over_transport).unwrap_or(0),
             timeout_seconds: given.timeout_seconds,
+            open_loop,
             measured: Extent::Iterations(given.iterations()),
             warmup: Extent::Iterations(given.warmup()),
         })

@@ -1,6 +1,5 @@
 //! Expands a scenario with a load sweep into one scenario for each rate.
 
-use crds::assignment::Workload;
 use crds::v1alpha1::{Load, Scenario, ScenarioWorkload, SizeOperations, Sweep};
 
 use super::problem::Reporter;
@@ -24,8 +23,12 @@ pub(super) fn check(
 ) {
     let (field, sizes) = (workload.field(), workload.sizes().len());
     if sizes > 1 {
+        let list = match workload {
+            ScenarioWorkload::Rpc(_) => "payloads",
+            _ => "sizes",
+        };
         report.add(
-            format!("{path}.{field}.sizes"),
+            format!("{path}.{field}.{list}"),
             ProblemKind::SizesInSweep { sizes },
         );
     }
@@ -71,9 +74,7 @@ pub(super) fn expand(
     let scenario_at = |rate: u32| {
         let mut expanded = scenario.clone();
         expanded.assignment.name = name_at(&scenario.assignment.name, rate);
-        if let Workload::Transfer(transfer) = &mut expanded.assignment.workload {
-            transfer.open_loop = Some(sweep.at(rate));
-        }
+        expanded.assignment.workload.set_open_loop(sweep.at(rate));
         expanded.sweep = Some(scenario.assignment.name.clone());
         let rate_counts = operation_counts.iter().filter(|count| count.rate == Some(rate));
         expanded.operation_counts = rate_counts

@@ -33,7 +33,7 @@ pub(in crate::scenario) fn check(
         if let Some(extension) = &mut calls.extension {
             extension.check_payloads(seed, transfer)?;
         }
-        calls.call()?;
+        calls.make()?;
         // A local call passes a reference to the caller's bytes.
         if let (None, Arguments::Bytes(bytes)) = (&calls.extension, &calls.arguments) {
             local.check_bytes(bytes, transfer);

@@ -7,6 +7,7 @@ use crds::assignment::RpcWorkload;
 use crds::record::CaseFailure;
 use crds::v1alpha1::RpcChannel;
 
+use super::samples::{self, Calls};
 use super::{is_echoed, local};
 use crate::extension::{Arguments, CallPlan, Extension, PayloadPassing, pages};
 use crate::measure::clock;
@@ -16,7 +17,8 @@ use crate::scenario::budget::Budget;
 use crate::scenario::case::Case;
 use crate::scenario::case_protocol::Work;
 use crate::scenario::engine::Engine;
-use crate::scenario::isolated::{EXTENSION_BYTES, POLL_INTERVAL_NANOS, own_memory_bytes};
+use crate::scenario::isolated::{EXTENSION_BYTES, own_memory_bytes};
+use crate::scenario::schedule::Schedule;
 use crate::scenario::thread_report::{CallMeasurement, ThreadMeasurement};
 use crate::transport::Transport;
 
@@ -26,6 +28,8 @@ pub(in crate::scenario) struct Host {
     channel: RpcChannel,
     bytes: u64,
     recorder: Option<Recorder>,
+    /// Intended start times; `None` for a closed loop.
+    schedule: Option<Schedule>,
     calls: Option<HostCalls>,
     memory_before_bytes: Option<u64>,
 }
@@ -78,7 +82,7 @@ impl HostCalls {
     }
 
     /// Makes the calls of one sample.
-    pub(super) fn call(&mut self) -> Result<(), CaseFailure> {
+    pub(super) fn make(&mut self) -> Result<(), CaseFailure> {
         match (&mut self.extension, &self.arguments) {
             (Some(extension), arguments) => extension.call(arguments.payload()),
             (None, Arguments::Bytes(bytes)) => {
@@ -121,6 +125,7 @@ impl Host {
     pub(in crate::scenario) fn new(workload: &RpcWorkload, case: &Case<'_>) -> Self {
         Self {
             recorder: Some(Recorder::new(workload.measured)),
+            schedule: workload.open_loop.map(|load| Schedule::new(load, case.seed)),
             workload: workload.clone(),
             channel: case.arm.channel,
             bytes: case.size_bytes,
@@ -130,36 +135,10 @@ impl Host {
     }
 }
 
-/// Takes as many samples as `budget` allows. The first one starts at `start`. Returns the number of samples and the end
-/// time of the last one.
-fn run_samples<T: Transport>(
-    engine: &mut Engine<'_, T>,
-    calls: &mut HostCalls,
-    mut budget: Budget,
-    mut start: u64,
-    mut recorder: Option<&mut Recorder>,
-) -> Result<(u64, u64), CaseFailure> {
-    let mut next_poll = start + POLL_INTERVAL_NANOS;
-    let mut count = 0;
-    while budget.available(1, start) > 0 {
-        budget.spend(1);
-        calls.call()?;
-        let end = clock::now();
-        count += 1;
-        if let Some(recorder) = &mut recorder {
-            recorder.record(end - start);
-        }
-        start = end;
-        if start >= next_poll {
-            engine.poll()?;
-            if engine.waiter.deadline_has_passed() {
-                return Err(engine.deadline_exceeded("calling"));
-            }
-            start = clock::now();
-            next_poll = start + POLL_INTERVAL_NANOS;
-        }
+impl<T: Transport> Calls<T> for HostCalls {
+    fn call(&mut self, _engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
+        self.make()
     }
-    Ok((count, start))
 }
 
 impl<T: Transport> Work<T> for Host {
@@ -169,7 +148,14 @@ impl<T: Transport> Work<T> for Host {
         let calls = self.calls.insert(prepared);
         calls.start_extension(limit)?;
         let now = clock::now();
-        run_samples(engine, calls, Budget::new(self.workload.warmup, now), now, None)?;
+        samples::take(
+            engine,
+            calls,
+            Budget::new(self.workload.warmup, now),
+            now,
+            None,
+            None,
+        )?;
         self.memory_before_bytes = calls.memory_bytes();
         Ok(())
     }
@@ -181,8 +167,8 @@ impl<T: Transport> Work<T> for Host {
         let cpu_before = calls.extension_cpu_nanos()?;
         let first_post = clock::now();
         let budget = Budget::new(self.workload.measured, first_post);
-        let (operations, last_completion) =
-            run_samples(engine, calls, budget, first_post, Some(&mut recorder))?;
+        let schedule = self.schedule.take();
+        let taken = samples::take(engine, calls, budget, first_post, schedule, Some(&mut recorder))?;
         let cpu_after = calls.extension_cpu_nanos()?;
         Ok(Some(ThreadMeasurement {
             calls: Some(CallMeasurement {
@@ -190,7 +176,8 @@ impl<T: Transport> Work<T> for Host {
                 memory_before_bytes: self.memory_before_bytes,
                 memory_after_bytes: None,
             }),
-            ..ThreadMeasurement::new(operations, first_post, last_completion, recorder)
+            open_loop: taken.open_loop,
+            ..ThreadMeasurement::new(taken.count, first_post, taken.end, recorder)
         }))
     }
 

@@ -7,22 +7,27 @@
 use crds::assignment::RpcWorkload;
 use crds::record::CaseFailure;
 
+use super::samples::{self, Calls};
 use super::{is_echoed, message_count};
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::memory::available;
 use crate::scenario::budget::Budget;
+use crate::scenario::case::Case;
 use crate::scenario::case_protocol::Work;
 use crate::scenario::engine::Engine;
 use crate::scenario::isolated::own_memory_bytes;
+use crate::scenario::schedule::Schedule;
 use crate::scenario::thread_report::{CallMeasurement, ThreadMeasurement};
 use crate::transport::Transport;
 
 /// Side that makes the first call of each sample.
 pub(in crate::scenario) struct Caller {
     workload: RpcWorkload,
-    exchange: Exchange,
+    messages: CallerMessages,
     recorder: Option<Recorder>,
+    /// Intended start times; `None` for a closed loop.
+    schedule: Option<Schedule>,
     memory_before_bytes: Option<u64>,
 }
 
@@ -34,6 +39,13 @@ pub(in crate::scenario) struct Callee {
     next: u32,
     /// Whether that message is already expected.
     is_expected: bool,
+}
+
+/// The caller's messages of a sample.
+struct CallerMessages {
+    exchange: Exchange,
+    /// Number of messages of both sides in a sample.
+    count: u32,
 }
 
 /// Messages of one side.
@@ -124,46 +136,33 @@ impl Exchange {
 impl Caller {
     /// # Errors
     /// Returns the errors of [`Exchange::new`].
-    pub(in crate::scenario) fn new(workload: &RpcWorkload, bytes: u64) -> Result<Self, CaseFailure> {
+    pub(in crate::scenario) fn new(workload: &RpcWorkload, case: &Case<'_>) -> Result<Self, CaseFailure> {
         Ok(Self {
-            exchange: Exchange::new(workload, bytes)?,
+            messages: CallerMessages {
+                exchange: Exchange::new(workload, case.size_bytes)?,
+                count: message_count(workload),
+            },
             recorder: Some(Recorder::new(workload.measured)),
+            schedule: workload.open_loop.map(|load| Schedule::new(load, case.seed)),
             workload: workload.clone(),
             memory_before_bytes: None,
         })
     }
+}
 
-    /// Takes as many samples as `budget` allows. The first one starts at `start`. Returns the number of samples and the
-    /// end time of the last one.
-    fn run_samples<T: Transport>(
-        &mut self,
-        engine: &mut Engine<'_, T>,
-        mut budget: Budget,
-        mut start: u64,
-        mut recorder: Option<&mut Recorder>,
-    ) -> Result<(u64, u64), CaseFailure> {
-        let messages = message_count(&self.workload);
-        let mut count = 0;
-        while budget.available(1, start) > 0 {
-            budget.spend(1);
-            for message in (1..messages).step_by(2) {
-                self.exchange.set_expected(message + 1);
-                self.exchange.send(engine, message)?;
-                while !self.exchange.has_arrived(engine) {
-                    if !engine.poll()? {
-                        engine.idle("waiting for the reply to a call")?;
-                    }
+impl<T: Transport> Calls<T> for CallerMessages {
+    fn call(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
+        for message in (1..self.count).step_by(2) {
+            self.exchange.set_expected(message + 1);
+            self.exchange.send(engine, message)?;
+            while !self.exchange.has_arrived(engine) {
+                if !engine.poll()? {
+                    engine.idle("waiting for the reply to a call")?;
                 }
-                self.exchange.accept(engine, message + 1)?;
             }
-            let end = clock::now();
-            count += 1;
-            if let Some(recorder) = &mut recorder {
-                recorder.record(end - start);
-            }
-            start = end;
+            self.exchange.accept(engine, message + 1)?;
         }
-        Ok((count, start))
+        Ok(())
     }
 }
 
@@ -171,7 +170,7 @@ impl<T: Transport> Work<T> for Caller {
     fn warm_up(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
         let now = clock::now();
         let budget = Budget::new(self.workload.warmup, now);
-        self.run_samples(engine, budget, now, None)?;
+        samples::take(engine, &mut self.messages, budget, now, None, None)?;
         self.memory_before_bytes = own_memory_bytes();
         Ok(())
     }
@@ -180,14 +179,15 @@ impl<T: Transport> Work<T> for Caller {
         let mut recorder = self.recorder.take();
         let first_post = clock::now();
         let budget = Budget::new(self.workload.measured, first_post);
-        let (operations, last_completion) =
-            self.run_samples(engine, budget, first_post, recorder.as_mut())?;
+        let (schedule, messages) = (self.schedule.take(), &mut self.messages);
+        let taken = samples::take(engine, messages, budget, first_post, schedule, recorder.as_mut())?;
         Ok(recorder.map(|recorder| ThreadMeasurement {
             calls: Some(CallMeasurement {
                 memory_before_bytes: self.memory_before_bytes,
                 ..CallMeasurement::default()
             }),
-            ..ThreadMeasurement::new(operations, first_post, last_completion, recorder)
+            open_loop: taken.open_loop,
+            ..ThreadMeasurement::new(taken.count, first_post, taken.end, recorder)
         }))
     }
 

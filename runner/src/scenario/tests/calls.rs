@@ -19,6 +19,7 @@ fn check(faults: Faults) -> IntegrityReport {
         hops: 1,
         message_bytes: BYTES,
         timeout_seconds: 10,
+        open_loop: None,
         measured: Extent::Iterations(10),
         warmup: Extent::Iterations(1),
     });

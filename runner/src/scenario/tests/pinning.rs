@@ -133,6 +133,7 @@ fn an_assignment_with_one_thread_and_no_other_process_uses_the_main_thread() {
         hops: 1,
         message_bytes: 64,
         timeout_seconds: 10,
+        open_loop: None,
         measured: Extent::Iterations(1),
         warmup: Extent::Iterations(1),
     });
