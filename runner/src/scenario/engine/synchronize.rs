@@ -13,8 +13,8 @@ impl<T: Transport> Engine<'_, T> {
     /// Neither side sends payload before both sides have replaced their receives, because payload would consume
     /// receives of a different size.
     ///
-    /// The thread yields the CPU while it waits, because the other side may not have been told to start: if its worker
-    /// shares this CPU, the worker would otherwise run only at the end of the spinning thread's time slice.
+    /// The thread yields the CPU while it waits, because the other side may start later: if its worker shares this CPU,
+    /// the worker would otherwise run only at the end of the spinning thread's time slice.
     pub fn synchronize(&mut self) -> Result<(), CaseFailure> {
         self.waiter.set_yields(true);
         let synchronized = self.exchange_receives();

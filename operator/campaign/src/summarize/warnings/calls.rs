@@ -5,7 +5,7 @@ use crds::v1alpha1::RpcPayload;
 
 use super::prefix::prefix;
 use crate::format;
-use crate::plan::Plan;
+use crate::plan::{Plan, PlannedScenario};
 use crate::summarize::CellSummary;
 
 /// Mean in nanoseconds below which the deviation is not reported, because it results mainly from reading the clock.
@@ -27,7 +27,9 @@ pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
         let Some(prefix) = prefix(plan, cell, call.payload.name()) else {
             continue;
         };
-        let moments = call.moments;
+        // The time of a sample in an open loop includes the time for which it waited for the previous ones.
+        let rate = plan.scenarios.get(cell.scenario).and_then(PlannedScenario::rate);
+        let moments = call.moments.filter(|_| rate.is_none());
         if let Some((mean, deviation)) =
             moments.and_then(|moments| Some((moments.mean_nanos, moments.deviation_nanos?)))
             && mean >= MIN_DEVIATING_NANOS
@@ -77,12 +79,16 @@ fn superlinear_growth<'a>(
         let Workload::Rpc(rpc) = &scenario.assignment.workload else {
             return None;
         };
+        if rpc.open_loop.is_some() {
+            return None;
+        }
         Some((cell.arm, rpc.pattern, rpc.hops, scenario.assignment.memory))
     };
+    let own = kind(cell)?;
     let mean = |cell: &CellSummary| Some(cell.call.as_ref()?.moments?.mean_nanos);
     let smaller = cells.iter().filter(|other| {
         (MIN_SCALING_BYTES..cell.size_bytes).contains(&other.size_bytes)
-            && kind(other) == kind(cell)
+            && kind(other) == Some(own)
             && mean(other).is_some_and(|mean| mean > 0.0)
     });
     let smaller = smaller.max_by_key(|other| (other.size_bytes, other.scenario == cell.scenario))?;
@@ -106,11 +112,13 @@ mod tests {
                        scenarios:\n  - {name: small, rpc: {payloads: [SmallInt, MediumTensor]}}\n  \
                        - {name: large, rpc: {payloads: [LargeTensor]}}\n  \
                        - {name: chain, rpc: {payloads: [LargeTensor], pattern: Chain}}\n  \
-                       - {name: device, memory: Cuda, rpc: {payloads: [LargeTensor]}}\n";
+                       - {name: device, memory: Cuda, rpc: {payloads: [LargeTensor]}}\n  \
+                       - {name: load, rpc: {payloads: [LargeTensor], load: {openLoop: {rate: 1000}}}}\n";
     const SMALL: usize = 0;
     const LARGE: usize = 1;
     const CHAIN: usize = 2;
     const DEVICE: usize = 3;
+    const LOAD: usize = 4;
 
     fn plan() -> HashedPlan {
         let run = run_from_yaml(RUN);
@@ -175,5 +183,19 @@ mod tests {
         let [small, large, ..] = cells;
         let own = cell(LARGE, RpcPayload::MediumTensor, 1, 2000.0);
         assert_eq!(warnings(&plan, &[own, small, large]), [""; 0]);
+    }
+
+    #[test]
+    fn queueing_in_an_open_loop_is_not_reported() {
+        let plan = plan();
+        let deviating = |scenario| {
+            let mut cell = cell(scenario, RpcPayload::LargeTensor, 1, 90_000.0);
+            let moments = cell.call.as_mut().and_then(|call| call.moments.as_mut());
+            moments.unwrap().deviation_nanos = Some(80_000.0);
+            cell
+        };
+        let smaller = cell(SMALL, RpcPayload::MediumTensor, 1, 10_000.0);
+        assert_eq!(warnings(&plan, &[smaller.clone(), deviating(LOAD)]), [""; 0]);
+        assert_eq!(warnings(&plan, &[smaller, deviating(LARGE)]).len(), 2);
     }
 }
