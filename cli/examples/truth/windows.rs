@@ -20,7 +20,7 @@ const VARIANTS: &str = "  - {name: batched, doorbell: {maxBatch: 4}}";
 const CONTROL: &str = "control";
 const SCENARIOS: &str = "  \
   - {name: ping-pong, integrity: false, pingPong: {sizes: [64]}}
-  - {name: writes, integrity: false, transfer: {operation: Write, sizes: [32Ki]}}";
+  - {name: writes, integrity: false, transfer: {operation: Write, sizes: [32Ki], batch: 4}}";
 /// Key of the results: transport, scenario and window length.
 type Setting = (&'static str, String, u32);
 
