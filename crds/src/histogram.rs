@@ -2,7 +2,8 @@
 //!
 //! Uses [HdrHistogram](https://hdrhistogram.github.io/HdrHistogram/) with three significant figures, so the relative
 //! error of each value is at most 1 in 1000. Records contain the V2 DEFLATE encoding of HdrHistogram in base64, which
-//! other tools can read. A histogram that does not fit in a record is encoded with fewer significant figures
+//! other tools can read. The encoded range ends at the largest value, so a tool that adds histograms must let them grow. A
+//! histogram that does not fit in a record is encoded with fewer significant figures
 //! ([`Histogram::coarse`]).
 
 use base64::Engine;
@@ -44,8 +45,8 @@ pub enum HistogramError {
 
 /// Histogram of durations in nanoseconds, from 1 ns to five minutes, with at most three significant figures.
 ///
-/// Memory for the whole range takes 240 KB with three significant figures. A histogram that is not recorded in a timed
-/// region has memory only for its values, and grows when larger values are added.
+/// Memory for the whole range takes 240 KB with three significant figures. A histogram that is not created with
+/// [`Histogram::new`] has memory only for its values, and grows when larger values are added.
 #[derive(Clone, Debug)]
 pub struct Histogram(hdrhistogram::Histogram<u64>);
 
@@ -73,15 +74,11 @@ impl Histogram {
         Self(inner)
     }
 
-    /// Returns a copy with `figures` significant figures (1 to 3), which has a shorter encoding. Every sample is placed
+    /// Returns a copy with memory only for its values and with `figures` significant figures (1 to 3). With fewer figures,
+    /// its encoding is shorter. Every sample is placed
     /// in the middle of its bucket, so that the relative error of quantiles is at most 1 in 200 with two figures and 1
     /// in 20 with one.
     pub fn coarse(&self, figures: u8) -> Self {
-        self.copy_with(figures)
-    }
-
-    /// Returns a copy with `figures` significant figures and memory only for its values.
-    fn copy_with(&self, figures: u8) -> Self {
         let mut copy = Self::with_range(self.0.max(), figures);
         copy.merge(self);
         copy
@@ -141,7 +138,7 @@ impl Histogram {
     /// for the format.
     pub fn encode(&self) -> Result<String, HistogramError> {
         let mut bytes = Vec::new();
-        let tight = self.copy_with(self.0.sigfig());
+        let tight = self.coarse(self.0.sigfig());
         let encoded = V2DeflateSerializer::new().serialize(&tight.0, &mut bytes);
         encoded.map_err(|error| HistogramError::Encoding {
             reason: format!("{error:?}"),
@@ -173,7 +170,7 @@ impl Histogram {
             }
             .fail();
         }
-        Ok(Self(decoded).copy_with(SIGNIFICANT_FIGURES))
+        Ok(Self(decoded).coarse(SIGNIFICANT_FIGURES))
     }
 }
 

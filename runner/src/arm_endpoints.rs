@@ -2,10 +2,10 @@
 //! the process share the memory.
 //!
 //! For each flow of the worker, [`ArmEndpoints::open`] opens one transport for each thread of the scenario with the
-//! most threads. Each transport is opened on a pinned thread: the main thread if it also measures (see [`layout::uses_main_thread`]),
-//! otherwise a new thread. The setup costs are recorded. Two workers
-//! exchange addresses with [`ArmEndpoints::offer`] and [`ArmEndpoints::connect`] before `scenario::run_case` runs
-//! cases. If one kind of memory cannot be allocated or registered, only the scenarios that use that kind fail.
+//! most threads. Each transport is opened on a pinned thread: the main thread if it also measures (see
+//! [`layout::uses_main_thread`]), otherwise a new thread. The setup costs are recorded. Two workers exchange addresses
+//! with [`ArmEndpoints::offer`] and [`ArmEndpoints::connect`] before `scenario::run_case` runs cases. If one kind of
+//! memory cannot be allocated or registered, only the scenarios that use that kind fail.
 
 mod buffers;
 mod cpus;
@@ -159,7 +159,7 @@ impl<T: Transport> ArmEndpoints<T> {
     ) -> Result<Self, TransportError> {
         let thread_count = buffers.threads();
         let threads_per_flow = layout::max_threads(assignment) as usize;
-        let uses_main_thread = layout::uses_main_thread(assignment, config.rank);
+        let uses_main_thread = layout::uses_main_thread(assignment);
         let mut threads: Vec<EndpointThread<T>> = Vec::with_capacity(thread_count);
         let mut memory_failures = vec![None; buffers.layouts().len()];
         let mut cold = ColdRecord {

@@ -195,7 +195,7 @@ impl Memory {
     ///
     /// Empty for GPU memory, and if the kernel does not report the nodes of exactly these pages. Reading the memory map
     /// takes up to a millisecond, and all arms of a process share their memory, so only the first call reads it. The pages
-    /// must have been touched before.
+    /// must have been touched before; pages that the kernel moves later are not noticed.
     pub fn numa_nodes(&self) -> &BTreeSet<u32> {
         self.numa_nodes.get_or_init(|| match &self.backing {
             Backing::Private(mapping) | Backing::Shared(mapping, _) => maps::numa_nodes(mapping.range()),

@@ -14,7 +14,8 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, getppid, pidfd_open, set_parent_process_death_signal};
 
-/// Interval at which a process is polled for its exit on kernels without process file descriptors (before 5.3).
+/// Interval at which a process is polled for its exit if its exit cannot be awaited: kernels before 5.3 have no process
+/// file descriptors, and their number is limited.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Maximum time to wait for a killed process to exit. Also the maximum time to wait for the end of an exited process's
 /// output, because a descendant may keep the stream open.
@@ -34,8 +35,10 @@ pub fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<Option<Exi
         }
         let exit = exit.get_or_insert_with(|| pidfd_open(Pid::from_child(child), PidfdFlags::empty()));
         match (exit, Timespec::try_from(left)) {
-            // An error, such as an interruption by a signal, only makes the loop check the status earlier.
-            (Ok(exit), Ok(left)) => drop(poll(&mut [PollFd::new(exit, PollFlags::IN)], Some(&left))),
+            (Ok(exit), Ok(timeout)) => match poll(&mut [PollFd::new(exit, PollFlags::IN)], Some(&timeout)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => thread::sleep(POLL_INTERVAL.min(left)),
+            },
             _ => thread::sleep(POLL_INTERVAL.min(left)),
         }
     }

@@ -40,7 +40,10 @@ const SERIES: u32 = 5;
 fn main() -> Result<(), Box<dyn Error>> {
     let number = |index, default| env::args().nth(index).map_or(Ok(default), |text| text.parse());
     if env::args().nth(1).as_deref() == Some("windows") {
-        return windows::run_series(&Binaries::find()?, number(2, SERIES)?);
+        let binaries = Binaries::find()?;
+        windows::run_series(&binaries, number(2, SERIES)?)?;
+        print_reused(&binaries);
+        return Ok(());
     }
     let (campaigns, with_plants) = (number(1, CAMPAIGNS)?, number(2, PLANTED)?);
     let stop = match env::args().nth(3).as_deref() {
@@ -51,9 +54,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let binaries = Binaries::find()?;
     identical::run_campaigns(&binaries, campaigns, stop)?;
     planted::run_campaigns(&binaries, with_plants)?;
+    print_reused(&binaries);
+    Ok(())
+}
+
+fn print_reused(binaries: &Binaries) {
     println!(
         "{} results were reused from earlier runs of these binaries",
         binaries.reused_count()
     );
-    Ok(())
 }

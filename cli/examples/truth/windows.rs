@@ -76,18 +76,30 @@ pub fn run_series(binaries: &Binaries, series: u32) -> Result<(), Box<dyn Error>
 }
 
 /// Returns the half width of the control's interval for the primary metric of each scenario, in percent.
+///
+/// # Errors
+/// Returns an error if a scenario has no control, or the control has no interval.
 fn half_widths(run: &BenchmarkRun) -> Result<Vec<(String, f64)>, Box<dyn Error>> {
     let status = run.status.as_ref().ok_or("run.json has no status")?;
     let controls = status
         .comparisons
         .iter()
         .filter(|comparison| comparison.primary && comparison.arm == CONTROL);
-    controls
+    let widths: Vec<_> = controls
         .map(|control| match (control.lower_ppm, control.upper_ppm) {
             (Some(lower), Some(upper)) => Ok((control.scenario.clone(), (upper - lower) as f64 / 2e4)),
-            _ => Err(format!("the control of {} has no interval", control.scenario).into()),
+            _ => Err(format!("the control of {} has no interval", control.scenario)),
         })
-        .collect()
+        .collect::<Result<_, _>>()?;
+    match widths.len() == run.spec.scenarios.len() {
+        true => Ok(widths),
+        false => Err(format!(
+            "{} of {} scenarios have a control",
+            widths.len(),
+            run.spec.scenarios.len()
+        )
+        .into()),
+    }
 }
 
 fn format_range(values: &mut [f64]) -> String {
@@ -95,7 +107,7 @@ fn format_range(values: &mut [f64]) -> String {
     format!("{median:.1} [{smallest:.1}, {largest:.1}]")
 }
 
-/// Median, minimum and maximum; NaN if there are no values.
+/// Median (the greater one of an even number of values), minimum and maximum; NaN if there are no values.
 fn median_and_range(values: &mut [f64]) -> (f64, f64, f64) {
     values.sort_unstable_by(f64::total_cmp);
     let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);

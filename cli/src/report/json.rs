@@ -42,7 +42,7 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     footprints: Option<Counts<'a>>,
     results: Vec<NamedItem<'a, CellSummary>>,
-    /// Results of the load sweeps. Their capacities and completed rates are in transfers per second per thread.
+    /// Results of the load sweeps. Their capacities and completed rates are in operations per second per thread.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sweeps: Vec<NamedItem<'a, SweepSummary>>,
     comparisons: Vec<NamedItem<'a, Comparison>>,

@@ -32,7 +32,7 @@ pub fn value_in(scenario: Option<&PlannedScenario>, metric: Metric, value: f64) 
 
 /// Returns the name of `metric` with the kind of latency that `workload` measures: ping-pong reports half the
 /// round-trip time as one-way latency, calls report the time to their reply, and an open loop measures from the
-/// intended start of a transfer.
+/// intended start.
 pub fn metric_title(workload: &Workload, metric: Metric) -> String {
     let latency = !matches!(
         metric,
@@ -45,8 +45,8 @@ pub fn metric_title(workload: &Workload, metric: Metric) -> String {
     );
     let kind = match workload {
         _ if !latency => return metric_name(metric).to_owned(),
-        Workload::Rpc(rpc) if rpc.open_loop.is_some() => "start-to-reply",
         Workload::PingPong(_) => "one-way",
+        Workload::Rpc(rpc) if rpc.open_loop.is_some() => "start-to-reply",
         Workload::Rpc(_) => "call-to-reply",
         Workload::MemoryFootprint(_) => "distribution",
         Workload::ParameterServing(_) => "publication-to-use",

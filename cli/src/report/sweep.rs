@@ -9,7 +9,7 @@ use super::Report;
 pub struct SweepText<'a> {
     /// Name of the scenario in the spec.
     pub name: &'a str,
-    /// Heading of the lines, such as `highest sustained rate at 64 KiB, in transfers/s per thread`.
+    /// Heading of the lines, such as `highest sustained rate at 64 KiB, in operations/s per thread`.
     pub title: String,
     /// Results of the arms, in plan order.
     pub arms: Vec<&'a SweepSummary>,
@@ -24,7 +24,7 @@ pub fn sweeps<'a>(report: &Report<'a>) -> Vec<SweepText<'a>> {
         Some(SweepText {
             name: &first.sweep,
             title: format!(
-                "highest sustained rate at {}, in transfers/s per thread",
+                "highest sustained rate at {}, in operations/s per thread",
                 format::size(first.size_bytes)
             ),
             arms: arms.iter().collect(),

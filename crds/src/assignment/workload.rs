@@ -194,7 +194,8 @@ impl Workload {
         }
     }
 
-    /// Whether the cases start processes, which the measuring process watches from further threads.
+    /// Whether the cases can start processes, which the measuring process watches from further threads. Calls start none
+    /// in an arm that calls over its transport.
     pub fn starts_processes(&self) -> bool {
         matches!(self, Self::Rpc(_) | Self::MemoryFootprint(_) | Self::Command(_))
     }

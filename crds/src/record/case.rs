@@ -129,7 +129,7 @@ pub struct Posted {
     pub exclusive_quantiles: Option<ExclusiveQuantiles>,
     /// Posting counters.
     pub counters: PostingCounters,
-    /// Start times of the transfers in an open loop. Unset for a closed loop.
+    /// Start times of the transfers or samples in an open loop. Unset for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_loop: Option<OpenLoopReport>,
     /// Time from the local completion of a transfer to the completion of the flush that follows it. Unset if no flushes
@@ -289,7 +289,7 @@ pub struct PingReport {
     pub loaded: Durations,
 }
 
-/// Start times of the transfers in an open loop.
+/// Start times of the transfers or samples in an open loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -297,7 +297,8 @@ pub struct OpenLoopReport {
     /// Time from the first to the last intended start, in nanoseconds. If there are several threads, this is the
     /// longest of their times.
     pub intended_nanos: u64,
-    /// Number of transfers that started late because the window was full.
+    /// Number of transfers that started late because the window was full, or of samples that started late because the
+    /// previous one was in progress.
     pub late: u64,
 }
 

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Load {
-    /// Transfers have intended start times, whether or not earlier ones have completed. The latency of a transfer is
-    /// measured from its intended start, so a stall delays every transfer that should have started during it. Only one
-    /// sample of rpc runs at a time, so a sample whose intended start passes meanwhile waits.
+    /// Transfers, or samples of rpc, have intended start times, whether or not earlier ones have completed. The latency is
+    /// measured from the intended start, so a stall delays everything that should have started during it. Only one sample
+    /// of rpc is in progress at a time, so its latency includes the time for which it waited for the previous one.
     OpenLoop(OpenLoop),
     /// The scenario is measured as an open loop at several rates, each as a separate scenario named `NAME-RATE`.
-    /// status.sweeps[] reports the highest rate that each arm sustains. Requires a single size.
+    /// status.sweeps[] reports the highest rate that each arm sustains. Requires a single size or payload.
     Sweep(Sweep),
 }
 
@@ -38,8 +38,8 @@ pub struct OpenLoop {
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Sweep {
-    /// Lowest rate, in transfers, or samples of rpc, per second per thread. The latency at this rate is the reference for the higher rates,
-    /// so choose a rate far below the capacity.
+    /// Lowest rate, in transfers, or samples of rpc, per second per thread. The latency at this rate is the reference for
+    /// the higher rates, so choose a rate far below the capacity.
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 10_000_000)))]
     pub from: u32,
     /// Highest rate, in the same unit.

@@ -90,7 +90,7 @@ pub struct Scenario {
 pub struct SizeOperations {
     /// Message or transfer size, such as 64, 1Ki or 16M.
     pub size: Size,
-    /// Rate of the sweep (load.sweep), in transfers per second per thread. Must be set if the scenario has a sweep.
+    /// Rate of the sweep (load.sweep), in operations per second per thread. Must be set if the scenario has a sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 10_000_000)))]
     pub rate: Option<u32>,

@@ -18,8 +18,8 @@ pub struct SweepResult {
     /// Highest rate that the arm sustains. Unset if the measurements needed to determine it are missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<SweepKnee>,
-    /// Capacity: the highest median of completed transfers per second per thread at any saturated rate. A rate is
-    /// saturated if transfers complete at less than 95 percent of it. Unset if no rate is saturated.
+    /// Capacity: the highest median of completed operations per second per thread at any saturated rate. A rate is
+    /// saturated if operations complete at less than 95 percent of it. Unset if no rate is saturated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u64>,
     /// Lower bound of the 95 percent confidence interval of the capacity. Unset if there are fewer than six rounds.
@@ -41,7 +41,7 @@ pub struct SweepResult {
 pub struct SweepKnee {
     /// Position relative to the range of the sweep.
     pub position: KneePosition,
-    /// Highest rate such that this rate and all lower rates are sustained, in transfers per second per thread. Unset if
+    /// Highest rate such that this rate and all lower rates are sustained, in operations per second per thread. Unset if
     /// the lowest rate is not sustained, or if all rates are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<u32>,
@@ -67,9 +67,9 @@ pub enum KneePosition {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SweepPoint {
-    /// Intended rate, in transfers per second per thread.
+    /// Intended rate, in operations per second per thread.
     pub rate: u32,
-    /// Completed transfers per second per thread.
+    /// Completed operations per second per thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_rate: Option<u64>,
     /// Median latency from the intended start, in nanoseconds.

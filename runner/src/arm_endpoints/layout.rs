@@ -103,14 +103,17 @@ pub fn thread_count(assignment: &Assignment, rank: u32) -> u32 {
     max_threads(assignment).saturating_mul(flows)
 }
 
-/// Whether the worker with this rank measures on its process's main thread, and never starts another thread. The C
-/// library then omits the locks and cancellation points that it needs between threads, which shortens a message over TCP
-/// by about 0.1 us. This depends on the whole assignment, because a process that has once started a thread keeps these
+/// Whether workers measure on the main thread of an instrument process, which then starts no other thread itself. The C
+/// library therefore omits the locks and cancellation points that it needs between threads, which shortens a message over
+/// TCP by about 0.1 us. This depends on the whole assignment, because a process that has once started a thread keeps these
 /// costs, so cases that ran before and after that moment would differ.
-pub fn uses_main_thread(assignment: &Assignment, rank: u32) -> bool {
+///
+/// Workloads that start processes are excluded for another reason as well: an extension uses the CPUs of its host's main
+/// thread, which must not be pinned.
+pub fn uses_main_thread(assignment: &Assignment) -> bool {
     let mut scenarios = assignment.scenarios.iter();
     assignment.many_to_many.is_none()
-        && thread_count(assignment, rank) == 1
+        && max_threads(assignment) == 1
         && !scenarios.any(|scenario| scenario.workload.starts_processes())
 }
 

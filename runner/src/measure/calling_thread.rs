@@ -8,7 +8,7 @@ use rustix::thread::{sched_getaffinity, sched_setaffinity};
 /// Runs `work` on the calling thread as if it were a new thread: returns a panic as an error, and restores the thread's
 /// CPU affinity.
 ///
-/// The caller must not use the state of `work` after a panic except to drop it or to report the failure.
+/// As after a panic of a new thread, the state that `work` has changed can be inconsistent.
 pub fn run<R>(work: impl FnOnce() -> R) -> thread::Result<R> {
     let affinity = sched_getaffinity(None);
     let result = panic::catch_unwind(AssertUnwindSafe(work));

@@ -1,4 +1,4 @@
-//! Intended start times of the transfers in an open loop. Computing a start time neither allocates nor reads the clock.
+//! Intended start times of the operations in an open loop. Computing a start time neither allocates nor reads the clock.
 
 use crds::v1alpha1::{Arrivals, OpenLoop};
 

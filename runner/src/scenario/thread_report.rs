@@ -17,7 +17,7 @@ pub struct ThreadMeasurement {
     pub last_completion: u64,
     /// Latency samples.
     pub recorder: Recorder,
-    /// Start times of the transfers in an open loop; `None` in a closed loop.
+    /// Start times of the operations in an open loop; `None` in a closed loop.
     pub open_loop: Option<OpenLoopReport>,
     /// Durations of the flushes that follow the transfers; `None` if transfers are not followed by flushes.
     pub flushes: Option<Recorder>,

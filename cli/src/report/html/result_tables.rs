@@ -22,7 +22,7 @@ pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
     let scenario = report.plan.scenarios.get(index);
     let latency = match scenario.map(|scenario| &scenario.assignment.workload) {
         Some(Workload::Rpc(work)) if work.open_loop.is_some() => {
-            "the time from the intended start of a sample to its last reply"
+            "the time from the intended start of a sample to the reply to its first call"
         }
         Some(Workload::PingPong(_)) => "half the round-trip time",
         Some(Workload::MemoryFootprint(_)) => "the time to pass the tensor to one consumer",

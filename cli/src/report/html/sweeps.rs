@@ -36,7 +36,7 @@ fn sweep_section(report: &Report<'_>, sweep: &SweepText<'_>) -> Result<Markup, H
         div.plots {
             figure {
                 figcaption {
-                    "latency from the intended start by rate (transfers/s per thread): p99 (discs) and p50 (bars), medians over "
+                    "latency from the intended start by rate (operations/s per thread): p99 (discs) and p50 (bars), medians over "
                     "the rounds. The dashed vertical lines are the highest sustained rates."
                 }
                 (svg)

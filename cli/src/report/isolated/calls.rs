@@ -37,13 +37,14 @@ impl Fastest<'_> {
     }
 }
 
-/// Returns the fastest of `tests`. Calls that are not successful do not count, even if some of their cases were measured.
+/// Returns the fastest of `tests`. Calls that are not successful do not count, even if some of their cases were measured,
+/// and neither do those of an open loop, whose times depend on the rate.
 pub(super) fn fastest<'a>(tests: &[Test<'a>]) -> Option<Fastest<'a>> {
     let successful = tests
         .iter()
         .filter(|test| test.section == CallSection::Successful);
     let measured = successful.filter_map(|test| {
-        let call = test.cell.call.as_ref()?;
+        let call = test.cell.call.as_ref().filter(|call| !call.is_open_loop)?;
         Some(Fastest {
             scenario_name: test.scenario,
             payload: call.payload,
@@ -56,10 +57,13 @@ pub(super) fn fastest<'a>(tests: &[Test<'a>]) -> Option<Fastest<'a>> {
 
 /// Returns the table of a scenario's successful `tests`. Columns that do not apply to any test are omitted.
 pub(super) fn table(title: String, tests: &[&Test<'_>]) -> ResultTable {
-    let has_hops = tests
-        .iter()
-        .any(|test| test.cell.call.as_ref().is_some_and(|call| call.hops > 1));
-    let has_local = tests.iter().any(|test| test.arm.channel == RpcChannel::Local);
+    let has_hops = tests.iter().any(|test| {
+        test.cell
+            .call
+            .as_ref()
+            .is_some_and(|call| call.hops > 1 && !call.is_open_loop)
+    });
+    let has_local = tests.iter().any(|test| local_mean(tests, test).is_some());
     let mut columns = vec!["test", "arm", "mean", "std dev", "min", "max", "samples"];
     if has_hops {
         columns.extend(["hops", "per hop"]);
@@ -98,12 +102,17 @@ pub(super) fn table(title: String, tests: &[&Test<'_>]) -> ResultTable {
     }
 }
 
-/// Returns the mean of the first local arm with the payload of `test`, in nanoseconds; `None` if there is none or the
-/// mean is 0.
+/// Returns the mean of the first local arm with the payload of `test`, in nanoseconds; `None` if there is none, the mean is
+/// 0, or the scenario is an open loop.
 fn local_mean(tests: &[&Test<'_>], test: &Test<'_>) -> Option<f64> {
     let mut local = tests.iter().filter(|other| {
         other.arm.channel == RpcChannel::Local && other.cell.size_bytes == test.cell.size_bytes
     });
-    let moments = local.next()?.cell.call.as_ref()?.moments?;
-    Some(moments.mean_nanos).filter(|mean| *mean > 0.0)
+    let call = local
+        .next()?
+        .cell
+        .call
+        .as_ref()
+        .filter(|call| !call.is_open_loop)?;
+    Some(call.moments?.mean_nanos).filter(|mean| *mean > 0.0)
 }

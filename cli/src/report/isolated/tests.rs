@@ -31,6 +31,7 @@ fn call(payload: RpcPayload, hops: u32, mean_nanos: f64) -> CallSummary {
         cause: None,
         message: None,
         hops,
+        is_open_loop: false,
         moments: Some(Moments {
             samples: 10,
             mean_nanos,

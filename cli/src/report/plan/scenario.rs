@@ -138,7 +138,6 @@ fn workload(plan: &Plan, scenario: &ScenarioAssignment) -> String {
     )
 }
 
-/// Describes the client and server of a command, as in the spec.
 /// Intended start times of an open loop; empty for a closed loop.
 fn open_loop(workload: &Workload) -> String {
     workload.open_loop().map_or_else(String::new, |load| {
@@ -148,6 +147,7 @@ fn open_loop(workload: &Workload) -> String {
     })
 }
 
+/// Describes the client and server of a command, as in the spec.
 fn command(command: &CommandWorkload) -> String {
     let server = match command.server.as_slice() {
         [] => String::new(),

@@ -313,14 +313,17 @@ fn operation_seconds(plan: &Plan, workload: &Workload, size: u64) -> f64 {
     // threads on different GPUs do not.
     let threads = workload.threads().saturating_mul(plan.flows_of_a_worker());
     let sharing = threads.div_ceil(plan.devices.groups());
-    if let Some(open_loop) = workload.open_loop() {
-        return 1.0 / f64::from(open_loop.rate);
-    }
+    let interval = workload.open_loop().map(|load| 1.0 / f64::from(load.rate));
     match workload {
         Workload::PingPong(_) => 2.0 * (latency + wire),
         Workload::MemoryFootprint(_) => latency + wire,
         Workload::Command(_) => COMMAND_SECONDS,
-        Workload::Rpc(rpc) => f64::from(rpc.hops) * (2.0 * latency + wire),
+        // Only one sample is in progress at a time.
+        Workload::Rpc(rpc) => {
+            let sample = f64::from(rpc.hops) * (2.0 * latency + wire);
+            interval.map_or(sample, |interval| interval.max(sample))
+        }
+        Workload::Transfer(_) if let Some(interval) = interval => interval,
         Workload::ParameterServing(serving) => serving.push_nanos as f64 * 1e-9,
         Workload::Transfer(transfer) => {
             let one_direction = latency / f64::from(transfer.window) + wire * f64::from(sharing);

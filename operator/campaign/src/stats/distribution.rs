@@ -1,7 +1,7 @@
 //! Latencies as counts per histogram bucket, which can be merged and queried for quantiles. Performs no I/O.
 //!
-//! The histogram in a record allocates its whole range (a quarter of a megabyte), although a case fills only a few
-//! hundred buckets. This type stores the same buckets sparsely, so merging and quantiles lose no precision.
+//! The histogram in a record allocates its range up to the largest value (up to a quarter of a megabyte), although a case
+//! fills only a few hundred buckets. This type stores the same buckets sparsely, so merging and quantiles lose no precision.
 
 use std::collections::BTreeMap;
 

@@ -23,6 +23,9 @@ pub struct CallSummary {
     pub message: Option<String>,
     /// Number of calls in a sample.
     pub hops: u32,
+    /// Whether the samples have intended start times, so that they include the time for which they waited for others.
+    #[serde(skip)]
+    pub is_open_loop: bool,
     /// Mean and deviation of the samples of all valid cases; `None` if there is no valid case.
     pub moments: Option<Moments>,
     /// Largest increase in the proportional set size of the host and the extension during a case, in bytes; `None` if
@@ -43,8 +46,11 @@ pub struct Moments {
 }
 
 impl CallSummary {
-    /// Mean divided by the number of calls in a sample, in nanoseconds.
+    /// Mean divided by the number of calls in a sample, in nanoseconds; `None` in an open loop.
     pub fn hop_nanos(&self) -> Option<f64> {
+        if self.is_open_loop {
+            return None;
+        }
         Some(self.moments?.mean_nanos / f64::from(self.hops.max(1)))
     }
 }
@@ -66,6 +72,7 @@ pub(super) fn summary(scenario: &PlannedScenario, cases: &[(&Case, &CaseCheck)])
         cause,
         message,
         hops: rpc.hops,
+        is_open_loop: rpc.open_loop.is_some(),
         moments: pooled_moments(&reports),
         memory_growth_bytes: reports.iter().filter_map(|(_, report)| growth(report)).max(),
     })

@@ -2,7 +2,7 @@
 //! Computer Systems Performance Analysis", section 3.3, that is, the highest rate at which the response time stays
 //! below a limit.
 
-use crds::assignment::Extent;
+use crds::assignment::{Extent, Workload};
 use crds::v1alpha1::Metric;
 use serde::Serialize;
 
@@ -31,8 +31,8 @@ pub struct SweepSummary {
     pub points: Vec<RatePoint>,
     /// Highest sustained rate; `None` if the measurements needed to determine it are missing.
     pub knee: Option<Knee>,
-    /// Capacity: completed transfers per second per thread at the saturated rate at which their median is highest;
-    /// `None` if no rate is saturated. A rate is saturated if transfers complete at less than
+    /// Capacity: completed operations per second per thread at the saturated rate at which their median is highest;
+    /// `None` if no rate is saturated. A rate is saturated if operations complete at less than
     /// [`super::MIN_COMPLETED_SHARE`] of it.
     pub capacity: Option<RoundSummary>,
 }
@@ -43,9 +43,9 @@ pub struct SweepSummary {
 pub struct RatePoint {
     /// Index of the scenario in the plan.
     pub scenario: usize,
-    /// Intended transfers per second per thread.
+    /// Intended operations per second per thread.
     pub rate: u32,
-    /// Completed transfers per second per thread.
+    /// Completed operations per second per thread.
     pub completed_rate: Option<RoundSummary>,
     /// Completed rate as a fraction of the intended rate: the median over the rounds.
     pub completed_share: Option<f64>,
@@ -198,21 +198,27 @@ pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
         let planned = plan.scenarios.get(point.scenario)?;
         let key = (point.scenario, sweep.size_bytes, sweep.arm);
         let cell = cells.iter().find(|cell| (cell.scenario, cell.size_bytes, cell.arm) == key)?;
-        let window = match planned.assignment.workload.measured() {
+        let workload = &planned.assignment.workload;
+        let window = match workload.measured() {
             Extent::DurationNanos(nanos) => nanos as f64,
             _ => f64::from(cell.iterations?) * 1e9 / f64::from(point.rate),
         };
         let p99 = point.p99_nanos?;
         (window < MIN_WINDOW_RATIO * p99).then(|| {
             format!(
-                "sweep {}: the windows of arm \"{}\" at {} transfers/s last {}, less than {MIN_WINDOW_RATIO} times its \
-                 LatencyP99 of {}, so that individual transfers decide whether a rate is sustained: use a longer \
-                 transfer.duration or sampling.minWindow",
+                "sweep {}: the windows of arm \"{}\" at {} {}/s last {}, less than {MIN_WINDOW_RATIO} times its \
+                 LatencyP99 of {}, so that individual {} decide whether a rate is sustained: use {}",
                 sweep.sweep,
                 plan.arms.get(sweep.arm).map_or("", |arm| arm.name.as_str()),
                 point.rate,
+                workload.started(),
                 format::nanos(window),
                 format::nanos(p99),
+                workload.started(),
+                match workload {
+                    Workload::Rpc(_) => "more rpc.iterations",
+                    _ => "a longer transfer.duration or sampling.minWindow",
+                },
             )
         })
     });

@@ -252,7 +252,8 @@ pub enum ProblemKind {
     },
     /// A scenario with a load sweep has several sizes.
     #[snafu(display(
-        "a sweep varies the rate at one size, but the list has {sizes}. Keep one, and add a scenario for each other one"
+        "a sweep varies the rate at one size or payload, but the list has {sizes}. Keep one of them, and add a scenario for \
+         each of the others"
     ))]
     SizesInSweep {
         /// Number of sizes in the spec.
@@ -260,15 +261,15 @@ pub enum ProblemKind {
     },
     /// The calls of an open loop last longer than their timeout.
     #[snafu(display(
-        "{iterations} samples at {rate} samples/s last {seconds} s, which `timeoutSeconds` ({timeout}) does not allow. Use \
-         fewer iterations, a higher rate or a longer timeout"
+        "{iterations} samples at {rate} samples/s can last up to {seconds} s, which `timeoutSeconds` ({timeout}) does not \
+         allow. Use fewer iterations, a higher rate or a longer timeout"
     ))]
     SlowSamples {
         /// Number of samples.
         iterations: u32,
         /// Lowest rate, in samples per second.
         rate: u32,
-        /// Duration of the samples in seconds, rounded up.
+        /// Longest likely duration of the samples, in seconds.
         seconds: u32,
         /// Timeout in seconds.
         timeout: u32,
@@ -537,7 +538,7 @@ pub enum ProblemKind {
     },
     /// An operation count is given for a rate, but the scenario has no sweep.
     #[snafu(display(
-        "only a scenario with `transfer.load.sweep` has an operation count for each rate. Remove `rate`"
+        "only a scenario with `load.sweep` has an operation count for each rate. Remove `rate`"
     ))]
     RateWithoutSweep,
     /// The operation counts do not cover every rate of the sweep exactly once.

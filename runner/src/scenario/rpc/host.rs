@@ -7,7 +7,7 @@ use crds::assignment::RpcWorkload;
 use crds::record::CaseFailure;
 use crds::v1alpha1::RpcChannel;
 
-use super::samples::{self, Calls};
+use super::samples::{self, SampleSource};
 use super::{is_echoed, local};
 use crate::extension::{Arguments, CallPlan, Extension, PayloadPassing, pages};
 use crate::measure::clock;
@@ -135,7 +135,7 @@ impl Host {
     }
 }
 
-impl<T: Transport> Calls<T> for HostCalls {
+impl<T: Transport> SampleSource<T> for HostCalls {
     fn call(&mut self, _engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
         self.make()
     }

@@ -13,8 +13,11 @@ use crate::scenario::isolated::POLL_INTERVAL_NANOS;
 use crate::scenario::schedule::Schedule;
 use crate::transport::Transport;
 
+/// Time before an intended start during which the transport is not polled. A poll takes much less time.
+const QUIET_NANOS: u64 = 1_000_000;
+
 /// Side that makes the calls.
-pub(super) trait Calls<T: Transport> {
+pub(super) trait SampleSource<T: Transport> {
     /// Makes the calls of one sample.
     fn call(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure>;
 }
@@ -35,7 +38,7 @@ pub(super) struct Taken {
 /// Returns an error if a call fails or the deadline passes.
 pub(super) fn take<T: Transport>(
     engine: &mut Engine<'_, T>,
-    calls: &mut impl Calls<T>,
+    calls: &mut impl SampleSource<T>,
     mut budget: Budget,
     first: u64,
     mut schedule: Option<Schedule>,
@@ -80,12 +83,18 @@ pub(super) fn take<T: Transport>(
     }
 }
 
+/// Waits until `due`. No message is in flight between two samples, so the transport is polled only if there is much time
+/// left. Otherwise, the start of a call would wait for the end of a poll, even if the call does not use the transport.
 fn wait_until<T: Transport>(engine: &mut Engine<'_, T>, due: u64) -> Result<(), CaseFailure> {
-    while clock::now() < due {
-        if !engine.poll()? {
-            // A sleeping thread would miss the intended start.
-            engine.idle_awake("waiting for the next intended start")?;
+    loop {
+        let left = due.saturating_sub(clock::now());
+        if left == 0 {
+            return Ok(());
         }
+        if left > QUIET_NANOS {
+            engine.poll()?;
+        }
+        // A sleeping thread would miss the intended start.
+        engine.idle_awake("waiting for the next intended start")?;
     }
-    Ok(())
 }

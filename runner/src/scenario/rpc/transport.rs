@@ -7,7 +7,7 @@
 use crds::assignment::RpcWorkload;
 use crds::record::CaseFailure;
 
-use super::samples::{self, Calls};
+use super::samples::{self, SampleSource};
 use super::{is_echoed, message_count};
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
@@ -150,7 +150,7 @@ impl Caller {
     }
 }
 
-impl<T: Transport> Calls<T> for CallerMessages {
+impl<T: Transport> SampleSource<T> for CallerMessages {
     fn call(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
         for message in (1..self.count).step_by(2) {
             self.exchange.set_expected(message + 1);

@@ -112,7 +112,7 @@ fn an_assignment_with_one_thread_and_no_other_process_uses_the_main_thread() {
             many_to_many,
             ..assignment(&scenario, &BASELINE, 1)
         };
-        layout::uses_main_thread(&assignment, 0)
+        layout::uses_main_thread(&assignment)
     };
     let incast = ManyToMany {
         senders: 1,

@@ -135,6 +135,7 @@ mod tests {
                 cause: None,
                 message: None,
                 hops,
+                is_open_loop: false,
                 moments: Some(Moments {
                     samples: 10,
                     mean_nanos,
