@@ -61,7 +61,7 @@ pub fn capacity(sweep: &SweepSummary) -> Option<String> {
 /// Returns the rule that determines whether a rate is sustained.
 pub fn rule() -> String {
     format!(
-        "A rate is sustained if its transfers complete at {:.0} % or more of the rate, and if their p99 latency is at most \
+        "A rate is sustained if its operations complete at {:.0} % or more of the rate, and if their p99 latency is at most \
          {MAX_LATENCY_RATIO} times the value at the lowest rate, both as medians over the rounds.",
         100.0 * MIN_COMPLETED_SHARE
     )

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Result of one arm in a load sweep: its latency at each rate, and the highest rate that it sustains. A rate is
-/// sustained if transfers complete at 95 percent or more of the intended rate, and if the 99th percentile of latency is
+/// sustained if operations complete at 95 percent or more of the intended rate, and if the 99th percentile of latency is
 /// at most 10 times the value at the lowest rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]

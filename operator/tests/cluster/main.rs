@@ -28,6 +28,7 @@ mod permissions;
 mod placement;
 mod queued;
 mod rbac;
+mod replay;
 mod rpc;
 mod segment_transfer;
 mod settled;

@@ -261,7 +261,7 @@ pub enum ProblemKind {
     },
     /// The calls of an open loop last longer than their timeout.
     #[snafu(display(
-        "{iterations} samples at {rate} samples/s can last up to {seconds} s, which `timeoutSeconds` ({timeout}) does not \
+        "{iterations} samples at {rate} samples/s can last up to {longest:.1?}, which `timeoutSeconds` ({timeout}) does not \
          allow. Use fewer iterations, a higher rate or a longer timeout"
     ))]
     SlowSamples {
@@ -269,8 +269,8 @@ pub enum ProblemKind {
         iterations: u32,
         /// Lowest rate, in samples per second.
         rate: u32,
-        /// Longest likely duration of the samples, in seconds.
-        seconds: u32,
+        /// Longest likely duration of the samples.
+        longest: std::time::Duration,
         /// Timeout in seconds.
         timeout: u32,
     },

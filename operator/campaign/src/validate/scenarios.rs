@@ -10,7 +10,7 @@ use crds::assignment::{
 };
 use crds::units::{self, Size};
 use crds::v1alpha1::{
-    BenchmarkRunSpec, Load, ManyToMany, MemoryFootprint, Metric, OpenLoop, PingPong, Rpc, Scenario,
+    Arrivals, BenchmarkRunSpec, Load, ManyToMany, MemoryFootprint, Metric, OpenLoop, PingPong, Rpc, Scenario,
     ScenarioWorkload, SizeOperations, Transfer,
 };
 
@@ -278,13 +278,13 @@ impl ScenarioExpander<'_> {
     fn rpc(&mut self, given: &Rpc) -> Workload {
         let largest = given.payloads.iter().map(|payload| payload.size().bytes()).max();
         let open_loop = given.load.map(Load::lowest);
-        if let Some(OpenLoop { rate, .. }) = open_loop {
-            let seconds = longest_schedule_seconds(given.iterations(), rate);
-            if seconds >= given.timeout_seconds {
+        if let Some(open_loop) = open_loop {
+            let longest = longest_schedule(given.iterations(), open_loop);
+            if longest > Duration::from_secs(given.timeout_seconds.into()) {
                 let kind = ProblemKind::SlowSamples {
                     iterations: given.iterations(),
-                    rate,
-                    seconds,
+                    rate: open_loop.rate,
+                    longest,
                     timeout: given.timeout_seconds,
                 };
                 self.add("rpc.load", kind);
@@ -416,12 +416,16 @@ fn extent(iterations: Option<u32>, duration: Option<units::Duration>, default: u
     }
 }
 
-/// Duration of `count` samples at `rate` samples per second, rounded up. If the time between two starts is exponentially
-/// distributed, the duration has a standard deviation of `sqrt(count) / rate`, and exceeds the mean by more than four
-/// standard deviations in less than 1 of 10,000 cases. One second is added for the start of the processes and the warm-up.
-fn longest_schedule_seconds(count: u32, rate: u32) -> u32 {
+/// Longest likely time from the first to the last intended start of `count` samples. Exponentially distributed
+/// gaps give a standard deviation of `sqrt(count) / rate`; the time exceeds its mean by more than four standard deviations
+/// in less than 1 of 10,000 cases.
+fn longest_schedule(count: u32, load: OpenLoop) -> Duration {
     let count = f64::from(count);
-    ((count + 4.0 * count.sqrt()) / f64::from(rate.max(1)) + 1.0).ceil() as u32
+    let margin = match load.arrivals {
+        Arrivals::Poisson => 4.0 * count.sqrt(),
+        Arrivals::Constant => 0.0,
+    };
+    Duration::from_secs_f64((count + margin) / f64::from(load.rate.max(1)))
 }
 
 fn nanos(duration: Duration) -> u64 {
