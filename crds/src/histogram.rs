@@ -2,9 +2,9 @@
 //!
 //! Uses [HdrHistogram](https://hdrhistogram.github.io/HdrHistogram/) with three significant figures, so the relative
 //! error of each value is at most 1 in 1000. Records contain the V2 DEFLATE encoding of HdrHistogram in base64, which
-//! other tools can read. The encoded range ends at the largest value, so a tool that adds histograms must let them grow. A
-//! histogram that does not fit in a record is encoded with fewer significant figures
-//! ([`Histogram::coarse`]).
+//! other tools can read. The encoded range ends at the largest value, so a tool that adds histograms must let them
+//! grow. A histogram that does not fit in a record is encoded with fewer significant figures
+//! ([`Histogram::copy_with_figures`]).
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -74,11 +74,10 @@ impl Histogram {
         Self(inner)
     }
 
-    /// Returns a copy with memory only for its values and with `figures` significant figures (1 to 3). With fewer figures,
-    /// its encoding is shorter. Every sample is placed
-    /// in the middle of its bucket, so that the relative error of quantiles is at most 1 in 200 with two figures and 1
-    /// in 20 with one.
-    pub fn coarse(&self, figures: u8) -> Self {
+    /// Returns a copy with memory only for its values and with `figures` significant figures (1 to 3). With fewer
+    /// figures, its encoding is shorter. Every sample is then placed in the middle of its bucket, so that the relative
+    /// error of quantiles is at most 1 in 200 with two figures and 1 in 20 with one.
+    pub fn copy_with_figures(&self, figures: u8) -> Self {
         let mut copy = Self::with_range(self.0.max(), figures);
         copy.merge(self);
         copy
@@ -138,7 +137,7 @@ impl Histogram {
     /// for the format.
     pub fn encode(&self) -> Result<String, HistogramError> {
         let mut bytes = Vec::new();
-        let tight = self.coarse(self.0.sigfig());
+        let tight = self.copy_with_figures(self.0.sigfig());
         let encoded = V2DeflateSerializer::new().serialize(&tight.0, &mut bytes);
         encoded.map_err(|error| HistogramError::Encoding {
             reason: format!("{error:?}"),
@@ -170,7 +169,7 @@ impl Histogram {
             }
             .fail();
         }
-        Ok(Self(decoded).coarse(SIGNIFICANT_FIGURES))
+        Ok(Self(decoded).copy_with_figures(SIGNIFICANT_FIGURES))
     }
 }
 
@@ -254,7 +253,7 @@ mod tests {
             wide.record((uniform * 2e11_f64.ln()).exp() as u64);
         }
         assert!(wide.encode().unwrap().len() > 10_000);
-        assert!(wide.coarse(1).encode().unwrap().len() < 1_500);
+        assert!(wide.copy_with_figures(1).encode().unwrap().len() < 1_500);
     }
 
     #[test]
@@ -305,7 +304,7 @@ mod tests {
 
         #[test]
         fn coarse_quantiles_are_within_half_a_percent(mut samples in prop::collection::vec(1u64..MAX_NANOS, 1..200), q in 0.0f64..=1.0) {
-            let coarse = histogram(&samples).coarse(2);
+            let coarse = histogram(&samples).copy_with_figures(2);
             let read = Histogram::decode(&coarse.encode().unwrap()).unwrap();
             samples.sort_unstable();
             let rank = ((q * samples.len() as f64).ceil() as usize).clamp(1, samples.len());

@@ -197,7 +197,7 @@ impl Workload {
     /// Whether the cases can start processes, which the measuring process watches from further threads. Calls start none
     /// in an arm that calls over its transport.
     pub fn starts_processes(&self) -> bool {
-        matches!(self, Self::Rpc(_) | Self::MemoryFootprint(_) | Self::Command(_))
+        self.uses_channels() || self.command().is_some()
     }
 
     /// Whether each thread uses one NUMA node, and every transfer in flight has separate memory.

@@ -1,9 +1,6 @@
 //! Follows a run from `kubectl apply` to its verdicts. The run has the five variants from the NIXL procedures, and its
 //! workers request EFA devices and GPUs on two nodes.
 
-use std::path::Path;
-use std::process::Command;
-
 use campaign::collect::CaseOutcome;
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, FabricProof, MemoryKind};
@@ -11,9 +8,10 @@ use serde_json::Value;
 use tokio::task::spawn_blocking;
 
 use super::nodes::reserve_nodes;
+use super::start;
 use super::test_namespace::{TIMEOUT, TestNamespace, planned, reports};
 use super::testbed::kubectl;
-use test_support::cluster::{kubeconfig, root};
+use test_support::cluster::root;
 
 /// Returns the example, adapted to the test nodes: TCP instead of EFA, heap memory, and fewer and shorter cases.
 fn example() -> BenchmarkRun {
@@ -94,20 +92,13 @@ async fn all_variants_in_the_procedures_get_verdicts() {
 
 /// Checks that the status equals the output of `fabricbench report`, which evaluates the stored records.
 fn assert_equals_report(namespace: &TestNamespace, name: &str, status: &BenchmarkRunStatus) {
-    let binary = Path::new(env!("CARGO_BIN_EXE_fabricbench-operator")).with_file_name("fabricbench");
-    assert!(
-        binary.is_file(),
-        "{} does not exist; run cargo build -p fabricbench-cli",
-        binary.display()
-    );
-    let output = Command::new(binary)
+    let output = start::fabricbench()
         .args([
             "report",
             &format!("{}/{name}", namespace.name),
             "--format",
             "json",
         ])
-        .env("KUBECONFIG", kubeconfig())
         .output()
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);

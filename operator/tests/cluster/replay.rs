@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus};
 use kube::api::PostParams;
 
 use super::nodes::share_nodes;
+use super::start;
 use super::test_namespace::TestNamespace;
-use test_support::cluster::{kubeconfig, run};
+use test_support::cluster::run;
 
 const FIRST: &str = "first";
 const AGAIN: &str = "again";
@@ -57,13 +56,8 @@ fn operations(status: &BenchmarkRunStatus) -> BTreeMap<(&str, u64, &str), u32> {
 
 /// Runs `fabricbench replay` on `source`, which must exit with the status `expected`. Returns its standard output.
 fn replay(source: &str, arguments: &[&str], expected: i32) -> Vec<u8> {
-    let binary = Path::new(env!("CARGO_BIN_EXE_fabricbench-operator")).with_file_name("fabricbench");
-    let mut command = Command::new(binary);
-    command
-        .args(["replay", source])
-        .args(arguments)
-        .env("KUBECONFIG", kubeconfig());
-    let output = command.output().unwrap();
+    let mut command = start::fabricbench();
+    let output = command.args(["replay", source]).args(arguments).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     let printed = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(expected), "{errors} {printed}");

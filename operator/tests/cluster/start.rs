@@ -1,10 +1,11 @@
-//! Starts the operator binary with the runner image loaded on the nodes.
+//! Starts the operator binary with the runner image loaded on the nodes, and `fabricbench` commands.
 
 use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
 use super::testbed::RUNNER_IMAGE;
+use test_support::cluster::kubeconfig;
 use test_support::operator::Operator;
 
 /// Starts an operator with debug logs, which contain every decision.
@@ -19,4 +20,17 @@ pub fn operator_with_log(kubeconfig: &Path, arguments: &[&str], log: &Path) -> O
     let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench-operator"));
     command.env_remove("RUST_LOG").stderr(File::create(log).unwrap());
     Operator::spawn(command, kubeconfig, RUNNER_IMAGE, arguments)
+}
+
+/// Creates a `fabricbench` command that uses the test cluster.
+pub fn fabricbench() -> Command {
+    let binary = Path::new(env!("CARGO_BIN_EXE_fabricbench-operator")).with_file_name("fabricbench");
+    assert!(
+        binary.is_file(),
+        "{} does not exist; run cargo build -p fabricbench-cli",
+        binary.display()
+    );
+    let mut command = Command::new(binary);
+    command.env("KUBECONFIG", kubeconfig());
+    command
 }

@@ -44,12 +44,12 @@ pub(super) fn fastest<'a>(tests: &[Test<'a>]) -> Option<Fastest<'a>> {
         .iter()
         .filter(|test| test.section == CallSection::Successful);
     let measured = successful.filter_map(|test| {
-        let call = test.cell.call.as_ref().filter(|call| !call.is_open_loop)?;
+        let call = test.cell.call.as_ref()?;
         Some(Fastest {
             scenario_name: test.scenario,
             payload: call.payload,
             arm_name: &test.arm.name,
-            mean_nanos: call.moments?.mean_nanos,
+            mean_nanos: call.closed_loop_moments()?.mean_nanos,
         })
     });
     measured.min_by(|one, other| one.mean_nanos.total_cmp(&other.mean_nanos))
@@ -108,11 +108,6 @@ fn local_mean(tests: &[&Test<'_>], test: &Test<'_>) -> Option<f64> {
     let mut local = tests.iter().filter(|other| {
         other.arm.channel == RpcChannel::Local && other.cell.size_bytes == test.cell.size_bytes
     });
-    let call = local
-        .next()?
-        .cell
-        .call
-        .as_ref()
-        .filter(|call| !call.is_open_loop)?;
-    Some(call.moments?.mean_nanos).filter(|mean| *mean > 0.0)
+    let moments = local.next()?.cell.call.as_ref()?.closed_loop_moments()?;
+    Some(moments.mean_nanos).filter(|mean| *mean > 0.0)
 }

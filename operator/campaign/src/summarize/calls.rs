@@ -48,10 +48,12 @@ pub struct Moments {
 impl CallSummary {
     /// Mean divided by the number of calls in a sample, in nanoseconds; `None` in an open loop.
     pub fn hop_nanos(&self) -> Option<f64> {
-        if self.is_open_loop {
-            return None;
-        }
-        Some(self.moments?.mean_nanos / f64::from(self.hops.max(1)))
+        Some(self.closed_loop_moments()?.mean_nanos / f64::from(self.hops.max(1)))
+    }
+
+    /// Mean and deviation if the samples are a closed loop, so that they depend only on the calls and not on the rate.
+    pub fn closed_loop_moments(&self) -> Option<Moments> {
+        self.moments.filter(|_| !self.is_open_loop)
     }
 }
 

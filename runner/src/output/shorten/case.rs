@@ -62,20 +62,20 @@ fn coarsen(side: &mut SideReport, digits: u8) -> bool {
     if let Some(serving) = &mut side.serving {
         let pulls = serving.pull.as_mut().map(|pulls| &mut pulls.histogram);
         for histogram in pulls.into_iter().chain([&mut serving.time_lag.histogram]) {
-            *histogram = histogram.coarse(digits);
+            *histogram = histogram.copy_with_figures(digits);
         }
     }
     let Some(posted) = &mut side.posted else {
         return has_serving;
     };
-    posted.latency = posted.latency.coarse(digits);
+    posted.latency = posted.latency.copy_with_figures(digits);
     let pings = posted
         .ping
         .iter_mut()
         .flat_map(|ping| [&mut ping.idle, &mut ping.loaded]);
     let others = posted.flush.iter_mut().chain(&mut posted.read_back);
     for durations in others.chain(pings) {
-        durations.histogram = durations.histogram.coarse(digits);
+        durations.histogram = durations.histogram.copy_with_figures(digits);
     }
     true
 }

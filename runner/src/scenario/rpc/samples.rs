@@ -83,8 +83,8 @@ pub(super) fn take<T: Transport>(
     }
 }
 
-/// Waits until `due`. No message is in flight between two samples, so the transport is polled only if there is much time
-/// left. Otherwise, the start of a call would wait for the end of a poll, even if the call does not use the transport.
+/// Waits until `due`. No message is in flight between two samples, so the transport need not be polled shortly before
+/// `due`, where the start of a call would wait for the end of a poll even if the call does not use the transport.
 fn wait_until<T: Transport>(engine: &mut Engine<'_, T>, due: u64) -> Result<(), CaseFailure> {
     loop {
         let left = due.saturating_sub(clock::now());

@@ -5,7 +5,7 @@ use crds::v1alpha1::RpcPayload;
 
 use super::prefix::prefix;
 use crate::format;
-use crate::plan::{Plan, PlannedScenario};
+use crate::plan::Plan;
 use crate::summarize::CellSummary;
 
 /// Mean in nanoseconds below which the deviation is not reported, because it results mainly from reading the clock.
@@ -27,9 +27,7 @@ pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
         let Some(prefix) = prefix(plan, cell, call.payload.name()) else {
             continue;
         };
-        // The time of a sample in an open loop includes the time for which it waited for the previous ones.
-        let rate = plan.scenarios.get(cell.scenario).and_then(PlannedScenario::rate);
-        let moments = call.moments.filter(|_| rate.is_none());
+        let moments = call.closed_loop_moments();
         if let Some((mean, deviation)) =
             moments.and_then(|moments| Some((moments.mean_nanos, moments.deviation_nanos?)))
             && mean >= MIN_DEVIATING_NANOS
@@ -79,16 +77,12 @@ fn superlinear_growth<'a>(
         let Workload::Rpc(rpc) = &scenario.assignment.workload else {
             return None;
         };
-        if rpc.open_loop.is_some() {
-            return None;
-        }
         Some((cell.arm, rpc.pattern, rpc.hops, scenario.assignment.memory))
     };
-    let own = kind(cell)?;
-    let mean = |cell: &CellSummary| Some(cell.call.as_ref()?.moments?.mean_nanos);
+    let mean = |cell: &CellSummary| Some(cell.call.as_ref()?.closed_loop_moments()?.mean_nanos);
     let smaller = cells.iter().filter(|other| {
         (MIN_SCALING_BYTES..cell.size_bytes).contains(&other.size_bytes)
-            && kind(other) == Some(own)
+            && kind(other) == kind(cell)
             && mean(other).is_some_and(|mean| mean > 0.0)
     });
     let smaller = smaller.max_by_key(|other| (other.size_bytes, other.scenario == cell.scenario))?;
@@ -135,7 +129,7 @@ mod tests {
                 cause: None,
                 message: None,
                 hops,
-                is_open_loop: false,
+                is_open_loop: scenario == LOAD,
                 moments: Some(Moments {
                     samples: 10,
                     mean_nanos,
