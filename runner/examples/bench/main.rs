@@ -85,6 +85,12 @@ struct Arguments {
     /// Measure only libfabric, UCX, NIXL, Starway, segment transfers or calls.
     #[arg(long)]
     only: Option<Library>,
+    /// Measure only these ucx_perftest tests, for example tag_lat. Can be given several times.
+    #[arg(long = "ucx-test", value_name = "TEST")]
+    ucx_tests: Vec<String>,
+    /// Of libfabric and UCX, measure only network transports, or only shared memory.
+    #[arg(long)]
+    over: Option<Medium>,
     /// Number of measurements per size and tool.
     #[arg(long, default_value_t = 15)]
     repeats: usize,
@@ -106,6 +112,23 @@ enum Library {
     TransferEngine,
 }
 
+/// What carries the data between the two sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Medium {
+    Network,
+    SharedMemory,
+}
+
+impl Medium {
+    fn of(fabric: Fabric) -> Self {
+        if fabric.spec().uses_nics() {
+            Self::Network
+        } else {
+            Self::SharedMemory
+        }
+    }
+}
+
 /// Parameters of one measurement.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
@@ -121,7 +144,12 @@ impl Setting<'_> {
             Case::PingPong => (400_000_000, 20_000),
             Case::Writes | Case::Reads | Case::Messages => (2_000_000_000, 100_000),
         };
-        u32::try_from((bytes / self.size).clamp(20, max)).unwrap()
+        // Operations over shared memory take about a tenth of the time of those over a network.
+        let factor = match Medium::of(self.fabric) {
+            Medium::Network => 1,
+            Medium::SharedMemory => 10,
+        };
+        u32::try_from((factor * bytes / self.size).clamp(20, factor * max)).unwrap()
     }
 }
 
@@ -152,7 +180,15 @@ fn main() {
     }
 }
 
+impl Arguments {
+    fn fabrics(&self, fabrics: [Fabric; 2]) -> Vec<Fabric> {
+        let is_measured = |fabric: &Fabric| self.over.is_none_or(|over| over == Medium::of(*fabric));
+        fabrics.into_iter().filter(is_measured).collect()
+    }
+}
+
 fn measure_libfabric(arguments: &Arguments) {
+    let fabrics = arguments.fabrics(fabric::LIBFABRIC);
     let libraries = std::iter::once(None).chain(arguments.libraries.iter().map(Some));
     let libraries: Vec<_> = libraries
         .enumerate()
@@ -165,20 +201,13 @@ fn measure_libfabric(arguments: &Arguments) {
             fabtests.map(|directory| Tool::Fabtest(Fabtest::TaggedPingpong(directory))),
         ];
         let (sizes, repeats) = (&arguments.sizes, arguments.repeats);
-        measure(
-            Case::PingPong,
-            fabric::LIBFABRIC,
-            *library,
-            &tools,
-            sizes,
-            repeats,
-        );
+        measure(Case::PingPong, &fabrics, *library, &tools, sizes, repeats);
     }
     println!("\n{}", table::THROUGHPUT_HEADER);
     for (library, fabtests) in &libraries {
         let tools = [fabtests.map(|directory| Tool::Fabtest(Fabtest::RmaBandwidth(directory)))];
         let (sizes, repeats) = (&arguments.write_sizes, arguments.repeats);
-        measure(Case::Writes, fabric::LIBFABRIC, *library, &tools, sizes, repeats);
+        measure(Case::Writes, &fabrics, *library, &tools, sizes, repeats);
     }
 }
 
@@ -190,17 +219,24 @@ fn measure_ucx(arguments: &Arguments) {
         (Case::PingPong, fabric::UCX_ACTIVE_MESSAGES, "ucp_am_lat"),
         (Case::Messages, fabric::UCX_ACTIVE_MESSAGES, "ucp_am_bw"),
     ];
-    for (case, fabrics, test) in cases {
-        let (goal, sizes) = match case {
-            Case::PingPong => (Goal::Latency, &arguments.sizes),
-            Case::Writes | Case::Reads | Case::Messages => (Goal::Throughput, &arguments.write_sizes),
+    let is_measured =
+        |test: &str| arguments.ucx_tests.is_empty() || arguments.ucx_tests.iter().any(|name| name == test);
+    for (case, fabrics, test) in cases.into_iter().filter(|(.., test)| is_measured(test)) {
+        let fabrics = arguments.fabrics(fabrics);
+        let (unit, sizes) = match case {
+            Case::PingPong => ("us", &arguments.sizes),
+            Case::Writes | Case::Reads | Case::Messages => ("MB/s", &arguments.write_sizes),
         };
-        println!("\n{}", table::ucx_header(test, goal));
+        println!("\n{}", table::ucx_header(test, unit));
         let mut reached = [0; 2];
         for library in std::iter::once(None).chain(arguments.ucx_libraries.iter().map(Some)) {
             let tools = [Some(Tool::UcxPerftest { test })];
-            let rows = rows(case, fabrics, library, &tools, sizes, arguments.repeats);
+            let rows = rows(case, &fabrics, library, &tools, sizes, arguments.repeats);
             for (size, row) in rows {
+                let goal = match case {
+                    Case::PingPong => Goal::Latency,
+                    Case::Writes | Case::Reads | Case::Messages => Goal::Throughput { size },
+                };
                 let is_reached = row.reaches(goal);
                 if let Some(is_reached) = is_reached {
                     reached[usize::from(is_reached)] += 1;
@@ -218,7 +254,7 @@ fn measure_ucx(arguments: &Arguments) {
 /// Measures every size with each of `fabrics`, and prints one line for each combination.
 fn measure(
     case: Case,
-    fabrics: [Fabric; 2],
+    fabrics: &[Fabric],
     library: Option<&PathBuf>,
     tools: &[Option<Tool<'_>>],
     sizes: &[u64],
@@ -232,13 +268,13 @@ fn measure(
 /// Measures every size with each of `fabrics`, one after another.
 fn rows<'a>(
     case: Case,
-    fabrics: [Fabric; 2],
+    fabrics: &'a [Fabric],
     library: Option<&'a PathBuf>,
     tools: &'a [Option<Tool<'_>>],
     sizes: &'a [u64],
     repeats: usize,
 ) -> impl Iterator<Item = (u64, Row)> + 'a {
-    fabrics.into_iter().flat_map(move |fabric| {
+    fabrics.iter().copied().flat_map(move |fabric| {
         sizes.iter().copied().map(move |size| {
             let setting = Setting {
                 library,

@@ -41,9 +41,9 @@ pub const TRANSFER_ENGINE_HEADER: &str =
 const MAX_LATENCY_RATIO: f64 = 1.05;
 /// Minimum runner throughput, relative to the tool's throughput.
 const MIN_THROUGHPUT_RATIO: f64 = 0.95;
-/// Tool latency, in microseconds, below which the goal limits the difference instead of the ratio.
+/// Time of an operation with the tool, in microseconds, below which the goal limits the difference instead of the ratio.
 const SHORT_MICROSECONDS: f64 = 1.2;
-/// Maximum difference between the latencies, in microseconds.
+/// Maximum difference between the times of an operation, in microseconds.
 const MAX_DIFFERENCE_MICROSECONDS: f64 = 0.06;
 
 /// Goal of a comparison, which the ratio must reach at the worse end of its interval.
@@ -51,16 +51,13 @@ const MAX_DIFFERENCE_MICROSECONDS: f64 = 0.06;
 pub enum Goal {
     /// At most 1.05 times the tool's latency or, below 1.2 us, at most 60 ns more.
     Latency,
-    /// At least 0.95 times the tool's throughput.
-    Throughput,
+    /// At least 0.95 times the tool's throughput or, if the tool needs less than 1.2 us for an operation of `size` bytes,
+    /// at most 60 ns more for each operation.
+    Throughput { size: u64 },
 }
 
-/// Header of a table that compares the runner with the ucx_perftest test named `test`.
-pub fn ucx_header(test: &str, goal: Goal) -> String {
-    let unit = match goal {
-        Goal::Latency => "us",
-        Goal::Throughput => "MB/s",
-    };
+/// Header of a table that compares the runner with the ucx_perftest test named `test`, which has results in `unit`.
+pub fn ucx_header(test: &str, unit: &str) -> String {
     format!(
         "| UCX | transport | size | runner, {unit} | ucx_perftest {test}, {unit} | ratio | goal |\n\
          |---|---|---|---|---|---|---|"
@@ -122,12 +119,10 @@ impl Row {
         let (_, low, high) = interval(&ratios)?;
         let (of_tool, ..) = interval(&tool.iter().copied().flatten().collect::<Vec<_>>())?;
         Some(match goal {
-            Goal::Latency => {
-                let difference = (high - 1.0) * of_tool;
-                high <= MAX_LATENCY_RATIO
-                    || (of_tool < SHORT_MICROSECONDS && difference <= MAX_DIFFERENCE_MICROSECONDS)
+            Goal::Latency => high <= MAX_LATENCY_RATIO || is_close(of_tool, high),
+            Goal::Throughput { size } => {
+                low >= MIN_THROUGHPUT_RATIO || is_close(size as f64 / of_tool, 1.0 / low)
             }
-            Goal::Throughput => low >= MIN_THROUGHPUT_RATIO,
         })
     }
 
@@ -152,6 +147,12 @@ impl Row {
         }
         line
     }
+}
+
+/// Whether an operation that takes the tool `micros` microseconds is short, and takes the runner at most 60 ns more if it
+/// takes `ratio` times as long.
+fn is_close(micros: f64, ratio: f64) -> bool {
+    micros < SHORT_MICROSECONDS && (ratio - 1.0) * micros <= MAX_DIFFERENCE_MICROSECONDS
 }
 
 /// Formats the median and its interval.

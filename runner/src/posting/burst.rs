@@ -25,6 +25,21 @@ pub struct PlannedPost {
     pub last_on_rail: bool,
 }
 
+impl PlannedPost {
+    /// The only post of a burst.
+    #[inline]
+    pub fn only(rail: Rail, (offset, length): (u64, u64)) -> Self {
+        Self {
+            transfer: 0,
+            chunk: 0,
+            rail,
+            offset,
+            length,
+            last_on_rail: true,
+        }
+    }
+}
+
 /// Posts of one burst. Planning does not allocate.
 #[derive(Debug)]
 pub struct Burst {

@@ -3,9 +3,9 @@
 
 use crds::record::PostingCounters;
 
+use super::counters;
 use super::doorbell::Doorbell;
 use super::inject::{InjectChoice, InjectPolicy};
-use super::{Burst, counters};
 use crate::transport::{Post, PostError, Transport};
 
 /// Call that accepted a post.
@@ -59,10 +59,10 @@ impl Posting {
         self.counters.completions += 1;
     }
 
-    /// Counts a planned burst.
+    /// Counts a burst of at most `posts_per_rail` posts on one rail.
     #[inline]
-    pub fn record_burst(&mut self, burst: &Burst) {
-        self.counters.posts_per_burst = self.counters.posts_per_burst.max(burst.max_posts_per_rail());
+    pub fn record_burst(&mut self, posts_per_rail: u64) {
+        self.counters.posts_per_burst = self.counters.posts_per_burst.max(posts_per_rail);
     }
 
     /// Number of posts on `rail` that are waiting for a doorbell.
