@@ -33,8 +33,8 @@ impl RailTurns {
         completions: &mut [Completion],
         mut poll: impl FnMut(&mut R, &mut RailCompletions<'_>) -> Result<(), TransportError>,
     ) -> Result<usize, TransportError> {
-        if let Some(failure) = self.failure.take() {
-            return Err(failure);
+        if self.failure.is_some() {
+            return self.failure.take().map_or(Ok(0), Err);
         }
         let mut found = RailCompletions {
             completions,

@@ -60,16 +60,17 @@ impl Rail {
                 handle(completion);
             }
         }
-        match self.repost_consumed_receives() {
-            Ok(()) => QueueRead::Done,
-            Err(failure) => QueueRead::Failed(failure),
+        if !self.consumed_receives.is_empty()
+            && let Err(failure) = self.repost_consumed_receives()
+        {
+            return QueueRead::Failed(failure);
         }
+        QueueRead::Done
     }
 
     /// Reposts the receives that were consumed by incoming writes with immediate data.
     ///
     /// If the receive queue is full (EAGAIN), the remaining receives are reposted by the next read.
-    #[inline]
     fn repost_consumed_receives(&mut self) -> Result<(), CallError> {
         while let Some(slot) = self.consumed_receives.last().copied() {
             let code = self.call_fi_recv(self.receives[slot - self.depth], slot);

@@ -20,21 +20,38 @@ impl Rail {
         max_completions: usize,
         mut handle: impl FnMut(CompletionKind),
     ) -> Result<(), CallError> {
+        let mut room = max_completions;
+        self.take_ready(&mut room, &mut handle);
         // The library must not produce completions for which there is no space.
-        if self.ready.len() < max_completions {
+        if room > 0 {
             self.flush_all();
             self.progress();
-            self.handle_events();
+            // SAFETY: the exclusive reference guarantees that no other thread uses the worker, and this is not a
+            // callback.
+            while room > 0
+                && let Some(event) = unsafe { self.objects.events.pop() }
+            {
+                if let Some(completion) = self.handle_event(event) {
+                    handle(completion);
+                    room -= 1;
+                }
+            }
+            self.take_ready(&mut room, &mut handle);
         }
-        for _ in 0..max_completions {
-            let Some(completion) = self.ready.pop_front() else {
-                break;
-            };
+        if self.failure.is_some() {
+            return self.failure.take().map_or(Ok(()), Err);
+        }
+        Ok(())
+    }
+
+    /// Passes up to `room` of the completions that are ready to `handle`, and subtracts their number from `room`.
+    #[inline]
+    fn take_ready(&mut self, room: &mut usize, handle: &mut impl FnMut(CompletionKind)) {
+        while *room > 0
+            && let Some(completion) = self.ready.pop_front()
+        {
             handle(completion);
-        }
-        match self.failure.take() {
-            Some(failure) => Err(failure),
-            None => Ok(()),
+            *room -= 1;
         }
     }
 
@@ -43,17 +60,19 @@ impl Rail {
         !self.ready.is_empty() || self.failure.is_some() || !self.unflushed.is_empty()
     }
 
-    /// Handles all events that the callbacks reported.
-    #[inline]
+    /// Handles all events that the callbacks reported. The next poll returns their completions.
     pub(super) fn handle_events(&mut self) {
         // SAFETY: the exclusive reference guarantees that no other thread uses the worker, and this is not a callback.
         while let Some(event) = unsafe { self.objects.events.pop() } {
-            self.handle_event(event);
+            let completion = self.handle_event(event);
+            self.ready.extend(completion);
         }
     }
 
+    /// Handles an event. Returns the completion of its subject, if any. Other completions that follow from the event are
+    /// returned by the next poll.
     #[inline]
-    fn handle_event(&mut self, event: Event) {
+    fn handle_event(&mut self, event: Event) -> Option<CompletionKind> {
         match event.source {
             Source::Post(token) if event.status < 0 => {
                 self.posts[token as usize] = PostState::Idle;
@@ -65,19 +84,23 @@ impl Rail {
             }
             Source::Post(token) => match self.posts[token as usize] {
                 PostState::Write { .. } => self.handle_put(token),
-                PostState::Single | PostState::Idle => self.complete_post(token),
+                PostState::Single | PostState::Idle => {
+                    self.posts[token as usize] = PostState::Idle;
+                    return Some(CompletionKind::Posted { token });
+                }
             },
             Source::Receive(token) => {
                 if event.status >= 0 && matches!(self.receives[token as usize], ReceiveState::Fetching { .. })
                 {
-                    return self.payload_fetched(token);
+                    self.payload_fetched(token);
+                    return None;
                 }
                 self.receives[token as usize] = ReceiveState::Idle;
                 if event.status < 0 {
                     let receive = format_args!("the receive with token {token}");
                     self.record_failure("completion", event.status, receive);
                 } else {
-                    self.ready.push_back(CompletionKind::Received {
+                    return Some(CompletionKind::Received {
                         token,
                         immediate: Some(event.immediate),
                         length: event.length as u64,
@@ -85,9 +108,11 @@ impl Rail {
                 }
             }
             Source::Flush(slot) => self.handle_flush(slot, event.status),
-            Source::Notification => self.ready.push_back(CompletionKind::RemoteWrite {
-                immediate: event.immediate,
-            }),
+            Source::Notification => {
+                return Some(CompletionKind::RemoteWrite {
+                    immediate: event.immediate,
+                });
+            }
             Source::Message if event.status < 0 => {
                 let message = format_args!("an active message whose data the library did not keep");
                 self.record_failure("completion", event.status, message);
@@ -101,6 +126,7 @@ impl Rail {
                 );
             }
         }
+        None
     }
 
     /// Releases the token of a post and reports its completion.
