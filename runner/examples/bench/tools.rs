@@ -1,6 +1,9 @@
 //! Runs fi_pingpong, fabtests and ucx_perftest. Each measurement starts a server and a client, and the client prints
 //! the result.
 //!
+//! The fabtests get `-l`, so that their buffers start at a page, like those of the runner and of fi_pingpong. Otherwise,
+//! messages of 64 KiB over tcp take 13 percent less time, because their source does not start at a page.
+//!
 //! Over tcp, both sides of ucx_perftest get `-e`, which selects the `peer` error handling mode, because the runner uses
 //! this mode there. In `none` mode, the tool's default, UCX 1.22 writes directly to sockets; in `peer` mode, it
 //! emulates writes with active messages. UCX refuses a connection whose sides use different modes. Over shared memory,
@@ -63,10 +66,10 @@ impl Fabtest<'_> {
                 Self::FiPingpong => {
                     command.args(["-e", "rdm", "-d", if provider == "shm" { "shm" } else { "lo" }])
                 }
-                Self::TaggedPingpong(_) => command.args(["-w", "10"]).arg(format!("-E={PORT}")),
+                Self::TaggedPingpong(_) => command.args(["-l", "-w", "10"]).arg(format!("-E={PORT}")),
                 Self::RmaBandwidth(_) => {
                     let window = WINDOW.to_string();
-                    let options = ["-o", "write", "-U", "-w", "100", "-W", &window];
+                    let options = ["-l", "-o", "write", "-U", "-w", "100", "-W", &window];
                     command.args(options).arg(format!("-E={PORT}"))
                 }
             };

@@ -57,7 +57,7 @@ impl Rail {
 
     /// Whether [`Self::poll`] has work to do even without new events from the library.
     pub(super) fn has_work(&self) -> bool {
-        !self.ready.is_empty() || self.failure.is_some() || !self.unflushed.is_empty()
+        !self.ready.is_empty() || self.failure.is_some() || self.has_due_flush()
     }
 
     /// Handles all events that the callbacks reported. The next poll returns their completions.

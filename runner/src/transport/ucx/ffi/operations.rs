@@ -47,10 +47,10 @@ pub(super) struct PeerWrites {
     next: u64,
     /// Puts that no completed flush covers, in order of their numbers.
     pending: VecDeque<(u64, u32)>,
-    /// Number of bytes put since the last flush.
-    unflushed_bytes: usize,
     /// Whether there have been puts since the last flush.
     is_unflushed: bool,
+    /// Number of flushes in flight.
+    flushes: usize,
 }
 
 impl PeerWrites {
@@ -59,24 +59,17 @@ impl PeerWrites {
         Self {
             next: 0,
             pending: VecDeque::with_capacity(depth),
-            unflushed_bytes: 0,
             is_unflushed: false,
+            flushes: 0,
         }
     }
 
     /// Records that the put with this token was posted.
     #[inline]
-    pub(super) fn record_put(&mut self, token: u32, length: usize) {
+    pub(super) fn record_put(&mut self, token: u32) {
         self.pending.push_back((self.next, token));
         self.next += 1;
-        self.unflushed_bytes += length;
         self.is_unflushed = true;
-    }
-
-    /// Number of bytes put since the last flush.
-    #[inline]
-    pub(super) fn unflushed_bytes(&self) -> usize {
-        self.unflushed_bytes
     }
 
     /// Whether there have been puts since the last flush.
@@ -85,12 +78,24 @@ impl PeerWrites {
         self.is_unflushed
     }
 
+    /// Number of flushes in flight.
+    #[inline]
+    pub(super) fn flushes(&self) -> usize {
+        self.flushes
+    }
+
     /// Records that a flush is about to be posted. Returns the number of the first put that it does not cover.
     #[inline]
     pub(super) fn record_flush(&mut self) -> u64 {
-        self.unflushed_bytes = 0;
         self.is_unflushed = false;
+        self.flushes += 1;
         self.next
+    }
+
+    /// Records that a flush has completed or failed.
+    #[inline]
+    pub(super) fn record_flush_completion(&mut self) {
+        self.flushes -= 1;
     }
 
     /// Removes the oldest put whose number is less than `end`, and returns its token.
@@ -118,13 +123,15 @@ mod tests {
     #[test]
     fn flush_covers_only_the_puts_before_it() {
         let mut writes = PeerWrites::new(4);
-        writes.record_put(7, 100);
-        writes.record_put(3, 20);
-        assert_eq!((writes.unflushed_bytes(), writes.is_unflushed()), (120, true));
+        writes.record_put(7);
+        writes.record_put(3);
+        assert_eq!((writes.flushes(), writes.is_unflushed()), (0, true));
         let end = writes.record_flush();
-        assert_eq!((writes.unflushed_bytes(), writes.is_unflushed()), (0, false));
-        writes.record_put(5, 0);
+        assert_eq!((writes.flushes(), writes.is_unflushed()), (1, false));
+        writes.record_put(5);
         assert!(writes.is_unflushed());
+        writes.record_flush_completion();
+        assert_eq!(writes.flushes(), 0);
         let covered: Vec<u32> = std::iter::from_fn(|| writes.next_covered(end)).collect();
         assert_eq!(covered, [7, 3]);
         let end = writes.record_flush();

@@ -105,7 +105,7 @@ impl Rail {
                 return Err(post_error(status));
             }
         }
-        self.record_put(to.peer, token, range.length);
+        self.record_put(to.peer, token);
         Ok(())
     }
 
