@@ -46,11 +46,27 @@ node_network_up() {
     ip -n "$CONTROL_NETNS" link set "$port" master "$BRIDGE" up
     ip -n "$netns" addr replace "$(node_address "$node")/${NODE_RANGE#*/}" dev eth0
     ip -n "$netns" link set eth0 up
+    # The CNI plugin would create the bridge of the pods with the first pod, but the multicast router needs it earlier.
+    ip -n "$netns" link show "$POD_BRIDGE" >/dev/null 2>&1 ||
+        ip -n "$netns" link add "$POD_BRIDGE" mtu "$BRIDGE_MTU" type bridge
+    ip -n "$netns" link set "$POD_BRIDGE" up
     # Without a default route, packets to services need this route to reach kube-proxy's rules, which also reject
     # packets to services without endpoints.
     ip -n "$netns" route replace "$SERVICE_RANGE" via "$CONTROL_ADDRESS"
     nsenter "--net=/run/netns/$netns" sysctl -qw net.ipv4.ip_forward=1 net.bridge.bridge-nf-call-iptables=1
     ip -n "$CONTROL_NETNS" route replace "$(node_pod_range "$node")" via "$(node_address "$node")"
+}
+
+# node_multicast_up NODE: routes multicast datagrams between the node's pods and the other nodes, like a fabric that forwards
+# multicast.
+node_multicast_up() {
+    local node=$1 dir
+    dir=$(node_dir "$node")
+    render_to "$dir/smcroute.conf" "$HERE/config/smcroute.conf" "PODS=$POD_BRIDGE" "GROUPS=$MULTICAST_GROUPS"
+    process_start "multicast-$node" "$(node_netns "$node")" smcrouted -n -N -f "$dir/smcroute.conf" \
+        -P "$dir/smcroute.pid" -u "$dir/smcroute.sock"
+    await_process "multicast-$node" 20 "the multicast routes of $node" \
+        nsenter "--net=/run/netns/$(node_netns "$node")" grep -qw "$POD_BRIDGE" /proc/net/ip_mr_vif
 }
 
 # node_routes_up: adds static routes between the nodes' pod ranges, instead of an overlay network.

@@ -23,6 +23,7 @@ node_runtime_up() {
     local node=$1
     node_disk_up "$node"
     node_network_up "$node"
+    node_multicast_up "$node"
     node_cgroup_up "$node"
     node_containerd_up "$node"
 }
@@ -76,7 +77,7 @@ node_containerd_up() {
     dir=$(node_dir "$node")
     mkdir -p "$dir/cni"
     render_to "$dir/containerd.toml" "$HERE/config/containerd.toml" "DIR=$dir" "PAUSE=$PAUSE_IMAGE"
-    render_to "$dir/cni/10-bridge.conflist" "$HERE/config/cni.conflist" "DIR=$dir" "MTU=$BRIDGE_MTU" \
+    render_to "$dir/cni/10-bridge.conflist" "$HERE/config/cni.conflist" "DIR=$dir" "BRIDGE=$POD_BRIDGE" "MTU=$BRIDGE_MTU" \
         "POD_RANGE=$(node_pod_range "$node")"
     process_start "containerd-$node" "$(node_netns "$node")" containerd --config "$dir/containerd.toml"
     await_process "containerd-$node" 120 "containerd on $node" node_ctr "$node" version

@@ -30,7 +30,7 @@ free_space() {
 missing_programs() {
     local -n program_array=$1
     local program
-    for program in containerd ctr runc buildah mmdebstrap iptables ipset conntrack socat ip nsenter setsid flock \
+    for program in containerd ctr runc buildah mmdebstrap iptables ipset conntrack smcrouted socat ip nsenter setsid flock \
         findmnt losetup mkfs.ext4 openssl jq curl gcc; do
         command -v "$program" >/dev/null || program_array+=("$program")
     done
@@ -51,6 +51,7 @@ missing_kernel_features() {
         'iptables -A INPUT -m comment --comment x -m conntrack --ctstate ESTABLISHED -j ACCEPT' "$1"
     try_kernel "iptables NAT" 'iptables -t nat -A OUTPUT -j RETURN' "$1"
     try_kernel "ipset" 'ipset create a hash:net && iptables -A INPUT -m set --match-set a src -j ACCEPT' "$1"
+    try_kernel "multicast routing" 'test -e /proc/net/ip_mr_vif' "$1"
     load_bridge_filter
     try_kernel "filtering of bridged packets (br_netfilter)" 'test -e /proc/sys/net/bridge/bridge-nf-call-iptables' "$1"
     grep -qw overlay /proc/filesystems || modprobe overlay 2>/dev/null || feature_array+=("overlayfs")

@@ -25,6 +25,10 @@ CONTROL_NETNS=fbt-control
 API_ONLY_NETNS=fbt-api-only
 BRIDGE=nodes
 BRIDGE_MTU=9000
+# Bridge of the pods on each node.
+POD_BRIDGE=pods
+# Multicast groups that the nodes forward.
+MULTICAST_GROUPS=239.255.0.0/16
 CONTROL_ADDRESS=10.231.0.1
 NODE_RANGE=10.231.0.0/24
 POD_RANGE=10.232.0.0/16

@@ -34,7 +34,7 @@ expected_processes() {
     [ "$SITE_NETNS" = "$CONTROL_NETNS" ] || return 0
     printf '%s\n' kube-controller-manager kube-scheduler
     for node in $(node_names); do
-        for part in containerd kubelet kube-proxy policy; do echo "$part-$node"; done
+        for part in containerd kubelet kube-proxy multicast policy; do echo "$part-$node"; done
     done
 }
 

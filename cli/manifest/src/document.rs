@@ -6,6 +6,7 @@ use crds::names::{GROUP, KIND, VERSION};
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_path_to_error::{Path, Segment};
 
 use super::Defect;
 
@@ -68,23 +69,40 @@ pub(super) fn benchmark_run(value: Value) -> Result<BenchmarkRun, Defect> {
 
 /// Deserializes `value`. The field path in an error starts with `root`.
 pub(super) fn deserialize<T: DeserializeOwned>(value: Value, root: &str) -> Result<T, Defect> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
+    serde_path_to_error::deserialize(&value).map_err(|error| {
         let path = error.path().to_string();
         let path = match (root, path.as_str()) {
             ("", path) => path.to_owned(),
             (root, ".") => root.to_owned(),
             (root, path) => format!("{root}.{path}"),
         };
-        Defect::field(path, describe_error(error.into_inner().to_string()))
+        let fields = fields_at(&value, error.path());
+        Defect::field(path, describe_error(error.inner().to_string(), fields))
     })
 }
 
-/// Replaces serde's description of an object of which exactly one field must be set.
-fn describe_error(message: String) -> String {
-    match message.as_str() {
-        "invalid value: map, expected map with a single key" => "exactly one field must be set".to_owned(),
-        _ => message,
+/// Names of the fields of the object at `path` in `value`; `None` if there is no object.
+fn fields_at<'a>(value: &'a Value, path: &Path) -> Option<Vec<&'a str>> {
+    let found = path.iter().try_fold(value, |value, segment| match segment {
+        Segment::Map { key } | Segment::Enum { variant: key } => value.get(key),
+        Segment::Seq { index } => value.get(index),
+        Segment::Unknown => None,
+    });
+    Some(found?.as_object()?.keys().map(String::as_str).collect())
+}
+
+/// Replaces serde's description of an object of which exactly one field must be set. `fields` are the fields of the
+/// object, if they are known.
+fn describe_error(message: String, fields: Option<Vec<&str>>) -> String {
+    if message != "invalid value: map, expected map with a single key" {
+        return message;
     }
+    let found = match fields {
+        None => String::new(),
+        Some(fields) if fields.is_empty() => ", but none is".to_owned(),
+        Some(fields) => format!(", but there are {}", fields.join(" and ")),
+    };
+    format!("exactly one field must be set{found}")
 }
 
 /// Checks that `field` has the value `expected`.

@@ -133,7 +133,6 @@ pub fn summarize(plan: &Plan, reports: &Reports, stopping: &Stopping) -> Summary
     let environment = environment::environment(plan, reports, &endpoints);
     let primary: Vec<Metric> = plan.scenarios.iter().map(|scenario| scenario.primary).collect();
     let mut warnings = notes::warnings(plan, reports, &endpoints, &progress);
-    warnings.extend(sweep::warnings(plan, &cells));
     warnings.extend(warnings::warnings(plan, &cells));
     Summary {
         blocks_done: progress.done,

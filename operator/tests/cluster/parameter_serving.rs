@@ -1,4 +1,4 @@
-//! Parameter serving between pods, over UCX and libfabric.
+//! Parameter serving between pods, over UCX and libfabric, and by multicast.
 
 use crds::units::Duration;
 use crds::v1alpha1::{BenchmarkRun, FabricProof, ServingMode};
@@ -52,6 +52,43 @@ async fn parameters_are_served_between_pods() {
                 "{found:?}"
             );
         }
+    }
+    namespace.delete().await;
+}
+
+#[tokio::test]
+async fn multicast_reaches_workers_on_another_node() {
+    let nodes = reserve_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
+    let _operator = namespace.operator();
+    let mut run = example("parameter-serving-multicast-pods");
+    shorten(&mut run);
+    // 1 MB every 30 ms needs 33 MB/s, so a limit of 30 MB/s delays every version, as in the example.
+    for scenario in &mut run.spec.scenarios {
+        let serving = scenario.parameter_serving.as_mut().unwrap();
+        serving.workers = Some(vec![1, 2]);
+        if let Some(multicast) = &mut serving.multicast {
+            multicast.rate = Some(crds::units::Size(30_000_000));
+        }
+    }
+    namespace.create(&run).await;
+    let status = namespace
+        .wait_for_completion("parameter-serving-multicast-pods")
+        .await;
+    for workers in [1, 2] {
+        let [multicast, push] =
+            ["multicast", "push"].map(|mode| result(&status, &format!("{mode}-{workers}"), "tcp"));
+        let [limited, written] = [multicast, push].map(|found| found.serving.as_ref().unwrap());
+        println!("{workers} workers: {limited:?}, {written:?}");
+        assert_eq!(
+            (limited.workers, multicast.valid_rounds),
+            (workers, 2),
+            "{multicast:?}"
+        );
+        assert!(limited.datagrams_sent.unwrap() > 0, "{limited:?}");
+        // No version arrives faster than the limit allows, although writes over the fabric do.
+        assert!(limited.push_p50_nanos.unwrap() >= 33_000_000, "{limited:?}");
+        assert!(push.p50_nanos.unwrap() < multicast.p50_nanos.unwrap(), "{push:?}");
     }
     namespace.delete().await;
 }

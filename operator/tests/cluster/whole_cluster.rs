@@ -16,7 +16,7 @@ use kube::api::PostParams;
 use serde_json::json;
 
 use super::deployed::{AppliedManifest, wait_until_available};
-use super::example::{example, result};
+use super::example::{example, examples, result};
 use super::faults::{assert_undisturbed, start_campaign};
 use super::nodes::reserve_cluster;
 use super::parameter_serving::shorten;
@@ -164,5 +164,31 @@ async fn four_nodes_read_parameters_from_a_shared_file_system() {
     }
     let left: Vec<_> = fs::read_dir(directory.path()).unwrap().collect();
     assert!(left.is_empty(), "the run must remove its files: {left:?}");
+    namespace.delete().await;
+}
+
+#[tokio::test]
+async fn one_and_three_jobs_share_a_store() {
+    let nodes = reserve_cluster().await;
+    let namespace = TestNamespace::new(&nodes).await;
+    let _operator = namespace.operator();
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), Permissions::from_mode(0o777)).unwrap();
+    let _volume = create_claim(&namespace, directory.path()).await;
+    for mut run in examples("parameter-serving-store-pods") {
+        run.spec.resources.cpus = Some(1);
+        shorten(&mut run);
+        let name = namespace.create(&run).await.metadata.name.unwrap();
+        let status = namespace.wait_for_completion(&name).await;
+        for scenario in ["filesystem-1", "filesystem-2", "push-1", "push-2"] {
+            let result = result(&status, scenario, "tcp");
+            let serving = result.serving.as_ref().unwrap();
+            println!("{name}, {scenario}: {serving:?}");
+            assert_eq!(result.valid_rounds, 2, "{result:?}");
+            assert!(serving.push_p50_nanos.is_some(), "{serving:?}");
+        }
+    }
+    let left: Vec<_> = fs::read_dir(directory.path()).unwrap().collect();
+    assert!(left.is_empty(), "the runs must remove their files: {left:?}");
     namespace.delete().await;
 }

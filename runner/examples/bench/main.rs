@@ -86,7 +86,7 @@ struct Arguments {
     #[arg(long)]
     only: Option<Library>,
     /// Measure only these ucx_perftest tests, for example tag_lat. Can be given several times.
-    #[arg(long = "ucx-test", value_name = "TEST")]
+    #[arg(long = "ucx-test", value_name = "TEST", value_parser = UCX_CASES.map(|(.., test)| test))]
     ucx_tests: Vec<String>,
     /// Of libfabric and UCX, measure only network transports, or only shared memory.
     #[arg(long)]
@@ -129,6 +129,15 @@ impl Medium {
     }
 }
 
+/// What to compare with ucx_perftest, and the names of its tests.
+const UCX_CASES: [(Case, [Fabric; 2], &str); 5] = [
+    (Case::PingPong, fabric::UCX, "tag_lat"),
+    (Case::Writes, fabric::UCX, "ucp_put_bw"),
+    (Case::Reads, fabric::UCX, "ucp_get"),
+    (Case::PingPong, fabric::UCX_ACTIVE_MESSAGES, "ucp_am_lat"),
+    (Case::Messages, fabric::UCX_ACTIVE_MESSAGES, "ucp_am_bw"),
+];
+
 /// Parameters of one measurement.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
@@ -138,13 +147,14 @@ pub struct Setting<'a> {
 }
 
 impl Setting<'_> {
-    /// Number of operations, chosen so that a measurement takes a few tenths of a second.
+    /// Number of operations, chosen so that a measurement takes a few tenths of a second, or up to two seconds for large sizes
+    /// over shared memory.
     pub fn iterations(&self, case: Case) -> u32 {
         let (bytes, max) = match case {
             Case::PingPong => (400_000_000, 20_000),
             Case::Writes | Case::Reads | Case::Messages => (2_000_000_000, 100_000),
         };
-        // Operations over shared memory take about a tenth of the time of those over a network.
+        // Small operations over shared memory take about a tenth of the time of those over a network.
         let factor = match Medium::of(self.fabric) {
             Medium::Network => 1,
             Medium::SharedMemory => 10,
@@ -212,16 +222,9 @@ fn measure_libfabric(arguments: &Arguments) {
 }
 
 fn measure_ucx(arguments: &Arguments) {
-    let cases = [
-        (Case::PingPong, fabric::UCX, "tag_lat"),
-        (Case::Writes, fabric::UCX, "ucp_put_bw"),
-        (Case::Reads, fabric::UCX, "ucp_get"),
-        (Case::PingPong, fabric::UCX_ACTIVE_MESSAGES, "ucp_am_lat"),
-        (Case::Messages, fabric::UCX_ACTIVE_MESSAGES, "ucp_am_bw"),
-    ];
     let is_measured =
         |test: &str| arguments.ucx_tests.is_empty() || arguments.ucx_tests.iter().any(|name| name == test);
-    for (case, fabrics, test) in cases.into_iter().filter(|(.., test)| is_measured(test)) {
+    for (case, fabrics, test) in UCX_CASES.into_iter().filter(|(.., test)| is_measured(test)) {
         let fabrics = arguments.fabrics(fabrics);
         let (unit, sizes) = match case {
             Case::PingPong => ("us", &arguments.sizes),

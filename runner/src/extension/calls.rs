@@ -132,6 +132,15 @@ impl Calls {
         self.link.send(message, body).map_err(connection_failure)
     }
 
+    /// Failure that the other side reported, if this is its next message. Reads from the connection, so the other side must
+    /// have closed it.
+    pub(super) fn reported_failure(&mut self) -> Option<CaseFailure> {
+        match self.link.receive_header(0) {
+            Ok((Message::Failed(failure), _)) => Some(failure),
+            _ => None,
+        }
+    }
+
     pub(super) fn receive(&mut self) -> Result<Message, CaseFailure> {
         let max = self.plan.bytes;
         let (message, length) = self.link.receive_header(max).map_err(connection_failure)?;

@@ -288,6 +288,10 @@ impl Extension {
         let Some(description) = status else {
             return error;
         };
+        // An extension that refuses a message reports the reason before it exits, although the host may still be sending.
+        if let Some(failure) = self.calls.reported_failure() {
+            return failure;
+        }
         let kills = environment::oom_kills(&SystemRoots::default());
         let killed_for_memory = kills
             .zip(self.oom_kills)

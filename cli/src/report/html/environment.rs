@@ -1,7 +1,7 @@
 //! Run environment and cold-start costs.
 
 use campaign::format;
-use campaign::summarize::SETUP_STEPS;
+use campaign::summarize::{SETUP_STEPS, SetupStep};
 use crds::record::{HardwareFacts, OffloadFacts};
 use crds::v1alpha1::Answer;
 use maud::{Markup, html};
@@ -33,7 +33,7 @@ pub(super) fn setup_costs(report: &Report<'_>) -> Markup {
                                         @if let Some(summary) = cold.nanos.get(&step) {
                                             (format::nanos(summary.median))
                                             " [" (format::nanos(summary.min)) ", " (format::nanos(summary.max)) "]"
-                                        } @else { "not reported" }
+                                        } @else { (absent(step)) }
                                     }
                                 }
                                 td { (format::bytes(cold.registered_bytes)) }
@@ -43,6 +43,14 @@ pub(super) fn setup_costs(report: &Report<'_>) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// Text for a step that no worker reported.
+fn absent(step: SetupStep) -> &'static str {
+    match step {
+        SetupStep::ThreadStart => "none: the main thread measures",
+        _ => "not reported",
     }
 }
 

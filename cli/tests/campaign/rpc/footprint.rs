@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crds::record::{CaseResult, FailureReason, FootprintReport};
 use crds::v1alpha1::{CallCause, CallSection, FootprintResult};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 
 use super::cgroup::Cgroup;
 use super::{long_extension, resident_bytes};
@@ -251,20 +251,19 @@ fn start_long_footprint(
     (dir, running, consumer)
 }
 
-/// Fails unless exactly one long case failed with this reason and cause, and all others were measured.
-fn assert_one_lost(dir: &TestDir, reason: FailureReason, cause: CallCause) {
+/// Fails unless exactly one long case failed for one of these reasons, with the section and the cause next to it, and all
+/// others were measured.
+fn assert_one_lost(dir: &TestDir, reasons: &[(FailureReason, CallSection, Option<CallCause>)]) {
     let stored = StoredRun::read(&dir.run_dir("memory"));
     stored.assert_complete();
     let (case, failure) = stored.only_failure();
-    assert_eq!(
-        (case.scenario.as_str(), failure.reason),
-        ("long", reason),
-        "{failure:?}"
-    );
+    assert_eq!(case.scenario, "long", "{failure:?}");
+    let found = reasons.iter().find(|(reason, ..)| *reason == failure.reason);
+    let (_, section, cause) = *found.unwrap_or_else(|| panic!("{failure:?}"));
     for one in &stored.status().results {
         let footprint = one.footprint.unwrap();
         let expected = match one.scenario.as_str() {
-            "long" => (CallSection::Failed, Some(cause), 1),
+            "long" => (section, cause, 1),
             _ => (CallSection::Successful, None, 2),
         };
         assert_eq!(
@@ -280,7 +279,31 @@ fn killed_consumer_is_replaced() {
     let (dir, running, consumer) = start_long_footprint(|dir, manifest| dir.run(manifest));
     kill_process(consumer.id(), Signal::KILL).unwrap();
     running.wait();
-    assert_one_lost(&dir, FailureReason::PeerLost, CallCause::Died);
+    assert_one_lost(
+        &dir,
+        &[(
+            FailureReason::PeerLost,
+            CallSection::Failed,
+            Some(CallCause::Died),
+        )],
+    );
+}
+
+#[test]
+fn consumer_that_cannot_allocate_the_tensor_reports_it() {
+    let (dir, running, consumer) = start_long_footprint(|dir, manifest| dir.run(manifest));
+    let none = Rlimit {
+        current: Some(1 << 20),
+        maximum: Some(1 << 20),
+    };
+    prlimit(Some(consumer.id()), Resource::As, none).unwrap();
+    running.wait();
+    let refused = (
+        FailureReason::MemoryUnavailable,
+        CallSection::Failed,
+        Some(CallCause::Error),
+    );
+    assert_one_lost(&dir, &[refused]);
 }
 
 #[test]
@@ -289,7 +312,12 @@ fn stopped_consumer_is_killed_at_the_time_limit() {
     kill_process(consumer.id(), Signal::STOP).unwrap();
     running.release_machine();
     running.wait();
-    assert_one_lost(&dir, FailureReason::DeadlineExceeded, CallCause::Timeout);
+    let timeout = (
+        FailureReason::DeadlineExceeded,
+        CallSection::Failed,
+        Some(CallCause::Timeout),
+    );
+    assert_one_lost(&dir, &[timeout]);
 }
 
 #[test]
@@ -309,5 +337,13 @@ fn consumer_that_the_kernel_kills_is_reported_as_out_of_memory() {
     cgroup.set_limit(1 << 40);
     assert!(hog.wait().unwrap().success());
     running.wait();
-    assert_one_lost(&dir, FailureReason::OutOfMemory, CallCause::OutOfMemory);
+    let killed = (
+        FailureReason::OutOfMemory,
+        CallSection::Failed,
+        Some(CallCause::OutOfMemory),
+    );
+    // A consumer that is about to allocate memory for the tensor refuses it before the kernel kills a process. The case is
+    // then skipped, and the section depends on the other round.
+    let refused = (FailureReason::NotEnoughMemory, CallSection::Successful, None);
+    assert_one_lost(&dir, &[killed, refused]);
 }

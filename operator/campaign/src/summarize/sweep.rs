@@ -2,20 +2,15 @@
 //! Computer Systems Performance Analysis", section 3.3, that is, the highest rate at which the response time stays
 //! below a limit.
 
-use crds::assignment::{Extent, Workload};
 use crds::v1alpha1::Metric;
 use serde::Serialize;
 
 use super::load::falls_behind;
 use super::{CellSummary, RoundSummary};
-use crate::format;
 use crate::plan::{Plan, PlannedScenario};
 
 /// Maximum of the 99th percentile of latency at a sustained rate, relative to the value at the lowest rate.
 pub const MAX_LATENCY_RATIO: f64 = 10.0;
-/// Minimum length of a window relative to the 99th percentile of latency at the lowest rate, below which individual
-/// transfers decide whether a rate is sustained.
-const MIN_WINDOW_RATIO: f64 = 100.0;
 
 /// Result of one arm in a load sweep.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -79,6 +74,17 @@ impl SweepSummary {
     /// The rates at which the arm has a valid case.
     pub fn measured_points(&self) -> impl Iterator<Item = &RatePoint> {
         self.points.iter().filter(|point| point.p50_nanos.is_some())
+    }
+
+    /// The lowest rate above the knee that is sustained although a lower rate is not; `None` if there is no such rate.
+    pub fn sustained_above_knee(&self) -> Option<u32> {
+        let mut above = self
+            .points
+            .iter()
+            .skip_while(|point| point.sustained != Some(false));
+        above
+            .find(|point| point.sustained == Some(true))
+            .map(|point| point.rate)
     }
 
     /// Describes the knee, with the range of the sweep if the knee is outside it.
@@ -191,40 +197,6 @@ fn knee(points: &[RatePoint]) -> Option<Knee> {
     sustained.map(|_| Knee::AboveRange)
 }
 
-/// Returns a warning for every arm whose windows are too short for its latency.
-pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
-    let described = sweeps(plan, cells).into_iter().filter_map(|sweep| {
-        let point = sweep.points.first()?;
-        let planned = plan.scenarios.get(point.scenario)?;
-        let key = (point.scenario, sweep.size_bytes, sweep.arm);
-        let cell = cells.iter().find(|cell| (cell.scenario, cell.size_bytes, cell.arm) == key)?;
-        let workload = &planned.assignment.workload;
-        let window = match workload.measured() {
-            Extent::DurationNanos(nanos) => nanos as f64,
-            _ => f64::from(cell.iterations?) * 1e9 / f64::from(point.rate),
-        };
-        let p99 = point.p99_nanos?;
-        (window < MIN_WINDOW_RATIO * p99).then(|| {
-            format!(
-                "sweep {}: the windows of arm \"{}\" at {} {}/s last {}, less than {MIN_WINDOW_RATIO} times its \
-                 LatencyP99 of {}, so that individual {} decide whether a rate is sustained: use {}",
-                sweep.sweep,
-                plan.arms.get(sweep.arm).map_or("", |arm| arm.name.as_str()),
-                point.rate,
-                workload.started(),
-                format::nanos(window),
-                format::nanos(p99),
-                workload.started(),
-                match workload {
-                    Workload::Rpc(_) => "more rpc.iterations",
-                    _ => "a longer transfer.duration or sampling.minWindow",
-                },
-            )
-        })
-    });
-    described.collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,9 +229,11 @@ mod tests {
         assert_eq!(slow.knee, Some(Knee::InRange { rate: 200, next: 400 }));
         assert_eq!(slow.describe(), "200/s (not 400/s)");
         // 400 is not saturated: its latency is too long, but its transfers complete in time.
+        assert_eq!(slow.sustained_above_knee(), None);
         assert_eq!(slow.capacity.map(|capacity| capacity.median), Some(400.0));
         let recovered = sweep(&[(100, 1.0, 5.0), (200, 0.94, 5.0), (400, 1.0, 5.0)]);
         assert_eq!(recovered.knee, Some(Knee::InRange { rate: 100, next: 200 }));
+        assert_eq!(recovered.sustained_above_knee(), Some(400));
         assert_eq!(recovered.capacity.map(|capacity| capacity.median), Some(188.0));
     }
 
