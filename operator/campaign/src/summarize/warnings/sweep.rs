@@ -109,3 +109,77 @@ fn longer_windows(workload: &Workload) -> &'static str {
         _ => "a longer transfer.duration or sampling.minWindow",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::run_from_yaml;
+    use crate::plan::HashedPlan;
+    use crate::summarize::RatePoint;
+    use crate::validate::validate;
+
+    const RUN: &str = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: test}\nspec:\n  \
+                       baseline: a\n  transport: {loopback: {}}\n  variants: [{name: a}, {name: b, inject: {maxBytes: 64}}]\n  \
+                       scenarios:\n  - {name: rates, transfer: {operation: Send, sizes: [64], \
+                       load: {sweep: {from: 1000, to: 4000, steps: 3}}}}\n";
+
+    fn plan() -> HashedPlan {
+        crate::plan::plan(&validate(&run_from_yaml(RUN)).unwrap()).unwrap()
+    }
+
+    /// Sweep of `arm` in which the rates are sustained as given.
+    fn sweep(arm: usize, knee: Option<Knee>, sustained: [bool; 3]) -> SweepSummary {
+        let point = |(scenario, sustained): (usize, bool)| RatePoint {
+            scenario,
+            rate: 1000 << scenario,
+            completed_rate: None,
+            completed_share: None,
+            p50_nanos: None,
+            p99_nanos: None,
+            sustained: Some(sustained),
+        };
+        SweepSummary {
+            sweep: "rates".to_owned(),
+            size_bytes: 64,
+            arm,
+            points: sustained.into_iter().enumerate().map(point).collect(),
+            knee,
+            capacity: None,
+        }
+    }
+
+    #[test]
+    fn warns_about_a_rate_that_is_sustained_above_one_that_is_not() {
+        let plan = plan();
+        let text = not_monotonic(&plan, &sweep(0, Some(Knee::BelowRange), [false, true, true])).unwrap();
+        assert_eq!(
+            text,
+            "sweep rates: at 64 B, arm \"a\" does not sustain 1000/s but sustains 2000/s, so its highest sustained rate is \
+             uncertain: use more sampling.rounds or a longer transfer.duration or sampling.minWindow"
+        );
+        assert_eq!(not_monotonic(&plan, &sweep(0, None, [true, true, false])), None);
+    }
+
+    #[test]
+    fn warns_about_a_control_whose_knee_is_not_that_of_the_baseline() {
+        let plan = plan();
+        let control = plan.arms.iter().position(|arm| arm.control.is_some()).unwrap();
+        let knee = |rate| Some(Knee::InRange { rate, next: 2 * rate });
+        let warning = |of_baseline, of_arm, arm| {
+            let sweeps = [
+                sweep(plan.baseline, of_baseline, [true; 3]),
+                sweep(arm, of_arm, [true; 3]),
+            ];
+            different_control(&plan, &sweeps, &sweeps[1])
+        };
+        let text = warning(knee(1000), knee(2000), control).unwrap();
+        assert!(
+            text.contains("the baseline is 1000/s (not 2000/s)") && text.contains("is 2000/s (not 4000/s)"),
+            "{text}"
+        );
+        assert_eq!(warning(knee(1000), knee(1000), control), None);
+        assert_eq!(warning(knee(1000), None, control), None);
+        // Arms with other settings may differ.
+        assert_eq!(warning(knee(1000), knee(2000), 1), None);
+    }
+}
