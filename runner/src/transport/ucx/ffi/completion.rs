@@ -26,11 +26,12 @@ impl Rail {
         if room > 0 {
             self.flush_all();
             self.progress();
-            // SAFETY: the exclusive reference guarantees that no other thread uses the worker, and this is not a
-            // callback.
-            while room > 0
-                && let Some(event) = unsafe { self.objects.events.pop() }
-            {
+            while room > 0 {
+                // SAFETY: the exclusive reference guarantees that no other thread uses the worker, and this is not a
+                // callback.
+                let Some(event) = (unsafe { self.objects.events.pop() }) else {
+                    break;
+                };
                 if let Some(completion) = self.handle_event(event) {
                     handle(completion);
                     room -= 1;
