@@ -133,13 +133,14 @@ pub fn summarize(plan: &Plan, reports: &Reports, stopping: &Stopping) -> Summary
     let environment = environment::environment(plan, reports, &endpoints);
     let primary: Vec<Metric> = plan.scenarios.iter().map(|scenario| scenario.primary).collect();
     let mut warnings = notes::warnings(plan, reports, &endpoints, &progress);
-    warnings.extend(warnings::warnings(plan, &cells));
+    let sweeps = sweep::sweeps(plan, &cells);
+    warnings.extend(warnings::warnings(plan, &cells, &sweeps));
     Summary {
         blocks_done: progress.done,
         blocks_total: progress.total,
         blocks_skipped: progress.skipped,
         saved_percent: (plan.analyses.len() > 1).then_some(progress.saved_percent),
-        sweeps: sweep::sweeps(plan, &cells),
+        sweeps,
         cold: cold::cold(plan, reports),
         fabric: fabric::run_evidence(&fabric, &validities, &endpoints),
         nodes: pairs::node_deviations(&primary, &pairs),

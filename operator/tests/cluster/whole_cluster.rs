@@ -14,6 +14,7 @@ use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::Api;
 use kube::api::PostParams;
 use serde_json::json;
+use tempfile::TempDir;
 
 use super::deployed::{AppliedManifest, wait_until_available};
 use super::example::{example, examples, result};
@@ -137,15 +138,36 @@ async fn create_claim(namespace: &TestNamespace, directory: &Path) -> Volume {
     Volume(namespace.name.clone())
 }
 
+/// Directory that the pods of a namespace share through the example's claim.
+struct Store {
+    _volume: Volume,
+    directory: TempDir,
+}
+
+impl Store {
+    async fn new(namespace: &TestNamespace) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        // The workers do not run as root.
+        fs::set_permissions(directory.path(), Permissions::from_mode(0o777)).unwrap();
+        Self {
+            _volume: create_claim(namespace, directory.path()).await,
+            directory,
+        }
+    }
+
+    #[track_caller]
+    fn assert_empty(&self) {
+        let left: Vec<_> = fs::read_dir(self.directory.path()).unwrap().collect();
+        assert!(left.is_empty(), "the runs must remove their files: {left:?}");
+    }
+}
+
 #[tokio::test]
 async fn four_nodes_read_parameters_from_a_shared_file_system() {
     let nodes = reserve_cluster().await;
     let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
-    let directory = tempfile::tempdir().unwrap();
-    // The workers do not run as root.
-    fs::set_permissions(directory.path(), Permissions::from_mode(0o777)).unwrap();
-    let _volume = create_claim(&namespace, directory.path()).await;
+    let store = Store::new(&namespace).await;
     let mut run = example("parameter-serving-claim");
     run.spec.resources.cpus = Some(1);
     shorten(&mut run);
@@ -162,8 +184,7 @@ async fn four_nodes_read_parameters_from_a_shared_file_system() {
         assert_eq!((serving.workers, result.valid_rounds), (4, 2), "{result:?}");
         assert_eq!(result.fabric, Some(proof), "{result:?}");
     }
-    let left: Vec<_> = fs::read_dir(directory.path()).unwrap().collect();
-    assert!(left.is_empty(), "the run must remove its files: {left:?}");
+    store.assert_empty();
     namespace.delete().await;
 }
 
@@ -172,9 +193,7 @@ async fn one_and_three_jobs_share_a_store() {
     let nodes = reserve_cluster().await;
     let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
-    let directory = tempfile::tempdir().unwrap();
-    fs::set_permissions(directory.path(), Permissions::from_mode(0o777)).unwrap();
-    let _volume = create_claim(&namespace, directory.path()).await;
+    let store = Store::new(&namespace).await;
     for mut run in examples("parameter-serving-store-pods") {
         run.spec.resources.cpus = Some(1);
         shorten(&mut run);
@@ -192,7 +211,6 @@ async fn one_and_three_jobs_share_a_store() {
             assert!(serving.push_p50_nanos.is_some(), "{serving:?}");
         }
     }
-    let left: Vec<_> = fs::read_dir(directory.path()).unwrap().collect();
-    assert!(left.is_empty(), "the runs must remove their files: {left:?}");
+    store.assert_empty();
     namespace.delete().await;
 }

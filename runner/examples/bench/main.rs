@@ -226,9 +226,11 @@ fn measure_ucx(arguments: &Arguments) {
         |test: &str| arguments.ucx_tests.is_empty() || arguments.ucx_tests.iter().any(|name| name == test);
     for (case, fabrics, test) in UCX_CASES.into_iter().filter(|(.., test)| is_measured(test)) {
         let fabrics = arguments.fabrics(fabrics);
-        let (unit, sizes) = match case {
-            Case::PingPong => ("us", &arguments.sizes),
-            Case::Writes | Case::Reads | Case::Messages => ("MB/s", &arguments.write_sizes),
+        let (unit, sizes, goal): (_, _, fn(u64) -> Goal) = match case {
+            Case::PingPong => ("us", &arguments.sizes, |_| Goal::Latency),
+            Case::Writes | Case::Reads | Case::Messages => {
+                ("MB/s", &arguments.write_sizes, |size| Goal::Throughput { size })
+            }
         };
         println!("\n{}", table::ucx_header(test, unit));
         let mut reached = [0; 2];
@@ -236,11 +238,7 @@ fn measure_ucx(arguments: &Arguments) {
             let tools = [Some(Tool::UcxPerftest { test })];
             let rows = rows(case, &fabrics, library, &tools, sizes, arguments.repeats);
             for (size, row) in rows {
-                let goal = match case {
-                    Case::PingPong => Goal::Latency,
-                    Case::Writes | Case::Reads | Case::Messages => Goal::Throughput { size },
-                };
-                let is_reached = row.reaches(goal);
+                let is_reached = row.reaches(goal(size));
                 if let Some(is_reached) = is_reached {
                     reached[usize::from(is_reached)] += 1;
                 }

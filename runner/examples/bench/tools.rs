@@ -132,7 +132,7 @@ fn ucx_perftest(setting: &Setting<'_>, case: Case, transport: &str, test: &str) 
 
 /// Command whose arguments are a command that runs on `cpu`. The kernel kills it if this process exits, because a tool that
 /// kept polling would slow down all later measurements.
-fn pinned(cpu: u32) -> Command {
+pub fn pinned(cpu: u32) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "taskset", "-c", &cpu.to_string()]);
     command

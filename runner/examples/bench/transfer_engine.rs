@@ -19,6 +19,7 @@ use crate::Setting;
 use crate::fabric::Fabric;
 use crate::runner;
 use crate::table::{Row, TRANSFER_ENGINE_HEADER};
+use crate::tools::pinned;
 
 /// Request sizes, in bytes.
 const SIZES: [u64; 4] = [4 << 10, 64 << 10, 1 << 20, 16 << 20];
@@ -86,9 +87,8 @@ pub fn measure(binary: &Path, repeats: usize, seconds: u32) {
 /// Measures the tool once and returns its throughput in MB/s.
 fn run(binary: &Path, operation: &str, batch: u32, size: u64, seconds: u32) -> Result<f64, String> {
     let side = |cpu: u32| {
-        let mut command = Command::new("taskset");
+        let mut command = pinned(cpu);
         command
-            .args(["-c", &cpu.to_string()])
             .arg(binary)
             .args(COMMON)
             .arg(format!("--buffer_size={BUFFER_BYTES}"))

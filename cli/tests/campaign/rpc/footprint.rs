@@ -274,19 +274,17 @@ fn assert_one_lost(dir: &TestDir, reasons: &[(FailureReason, CallSection, Option
     }
 }
 
+/// Expected reason, section and cause of a long case that failed.
+fn failed(reason: FailureReason, cause: CallCause) -> (FailureReason, CallSection, Option<CallCause>) {
+    (reason, CallSection::Failed, Some(cause))
+}
+
 #[test]
 fn killed_consumer_is_replaced() {
     let (dir, running, consumer) = start_long_footprint(|dir, manifest| dir.run(manifest));
     kill_process(consumer.id(), Signal::KILL).unwrap();
     running.wait();
-    assert_one_lost(
-        &dir,
-        &[(
-            FailureReason::PeerLost,
-            CallSection::Failed,
-            Some(CallCause::Died),
-        )],
-    );
+    assert_one_lost(&dir, &[failed(FailureReason::PeerLost, CallCause::Died)]);
 }
 
 #[test]
@@ -298,11 +296,7 @@ fn consumer_that_cannot_allocate_the_tensor_reports_it() {
     };
     prlimit(Some(consumer.id()), Resource::As, none).unwrap();
     running.wait();
-    let refused = (
-        FailureReason::MemoryUnavailable,
-        CallSection::Failed,
-        Some(CallCause::Error),
-    );
+    let refused = failed(FailureReason::MemoryUnavailable, CallCause::Error);
     assert_one_lost(&dir, &[refused]);
 }
 
@@ -312,11 +306,7 @@ fn stopped_consumer_is_killed_at_the_time_limit() {
     kill_process(consumer.id(), Signal::STOP).unwrap();
     running.release_machine();
     running.wait();
-    let timeout = (
-        FailureReason::DeadlineExceeded,
-        CallSection::Failed,
-        Some(CallCause::Timeout),
-    );
+    let timeout = failed(FailureReason::DeadlineExceeded, CallCause::Timeout);
     assert_one_lost(&dir, &[timeout]);
 }
 
@@ -337,11 +327,7 @@ fn consumer_that_the_kernel_kills_is_reported_as_out_of_memory() {
     cgroup.set_limit(1 << 40);
     assert!(hog.wait().unwrap().success());
     running.wait();
-    let killed = (
-        FailureReason::OutOfMemory,
-        CallSection::Failed,
-        Some(CallCause::OutOfMemory),
-    );
+    let killed = failed(FailureReason::OutOfMemory, CallCause::OutOfMemory);
     // A consumer that is about to allocate memory for the tensor refuses it before the kernel kills a process. The case is
     // then skipped, and the section depends on the other round.
     let refused = (FailureReason::NotEnoughMemory, CallSection::Successful, None);

@@ -31,7 +31,7 @@ impl<T: Transport> Engine<'_, T> {
     #[inline]
     pub fn post_burst(&mut self, transfers: u32) -> Result<(), CaseFailure> {
         let timed = self.timed;
-        self.post_from(transfers, || if timed { clock::now() } else { 0 })
+        self.post_from(transfers, || if timed { clock::now() } else { 0 }, None)
     }
 
     /// Posts one transfer, whose sample begins at `start`; the transfer needs a free slot.
@@ -39,7 +39,7 @@ impl<T: Transport> Engine<'_, T> {
     /// # Errors
     /// Returns the errors of [`Engine::post_burst`].
     pub fn post_transfer(&mut self, start: u64) -> Result<(), CaseFailure> {
-        self.post_from(1, || start)
+        self.post_from(1, || start, None)
     }
 
     /// Posts one transfer of the case's size at `offsets`; the transfer needs a free slot.
@@ -47,14 +47,7 @@ impl<T: Transport> Engine<'_, T> {
     /// # Errors
     /// Returns the errors of [`Engine::post_burst`].
     pub fn post_at(&mut self, offsets: TransferOffsets) -> Result<(), CaseFailure> {
-        self.burst.plan(1, self.geometry.stripes, &mut self.rotation);
-        self.posting.record_burst(self.burst.max_posts_per_rail());
-        let assigned = self.assign_slot(self.geometry.stripes.rails as u32, 0)?;
-        for index in 0..self.burst.len() {
-            let planned = self.burst.post(index);
-            self.post_chunk(planned, assigned, self.geometry.operation, offsets)?;
-        }
-        Ok(())
+        self.post_from(1, || 0, Some(offsets))
     }
 
     /// Posts one transfer of `length` bytes on the first rail at `offsets`; the transfer needs a free slot.
@@ -154,16 +147,21 @@ impl<T: Transport> Engine<'_, T> {
     }
 
     /// Posts a burst of `transfers` transfers. `start` returns the time at which the sample of the next transfer
-    /// begins.
+    /// begins. All transfers use `offsets`, or the offsets of their slots if it is `None`.
     #[inline]
-    fn post_from(&mut self, transfers: u32, start: impl Fn() -> u64) -> Result<(), CaseFailure> {
+    fn post_from(
+        &mut self,
+        transfers: u32,
+        start: impl Fn() -> u64,
+        offsets: Option<TransferOffsets>,
+    ) -> Result<(), CaseFailure> {
         if transfers == 1 && self.geometry.stripes.rails == 1 {
             // A single post needs no plan, which would take about 10 ns.
             let planned = PlannedPost::only(self.rotation.rail(0), self.geometry.stripes.chunk(0));
             self.rotation.end_burst();
             self.posting.record_burst(1);
             let assigned = self.assign_slot(1, start())?;
-            let offsets = self.slot_offsets(assigned.slot);
+            let offsets = offsets.unwrap_or_else(|| self.slot_offsets(assigned.slot));
             return self.post_chunk(planned, assigned, self.geometry.operation, offsets);
         }
         self.burst
@@ -179,7 +177,7 @@ impl<T: Transport> Engine<'_, T> {
                     *assigned.insert(next)
                 }
             };
-            let offsets = self.slot_offsets(assigned.slot);
+            let offsets = offsets.unwrap_or_else(|| self.slot_offsets(assigned.slot));
             self.post_chunk(planned, assigned, self.geometry.operation, offsets)?;
         }
         Ok(())

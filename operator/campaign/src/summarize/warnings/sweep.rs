@@ -2,8 +2,7 @@
 
 use crds::assignment::{Extent, Workload};
 
-use super::super::CellSummary;
-use super::super::sweep::{Knee, SweepSummary, sweeps};
+use super::super::{CellSummary, Knee, SweepSummary};
 use crate::format;
 use crate::plan::{Plan, PlannedScenario};
 
@@ -11,16 +10,15 @@ use crate::plan::{Plan, PlannedScenario};
 /// operations decide whether a rate is sustained.
 const MIN_WINDOW_RATIO: f64 = 100.0;
 
-/// Warnings about the sweeps in `cells`.
-pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
-    let sweeps = sweeps(plan, cells);
+/// Warnings about `sweeps`, which were computed from `cells`.
+pub(super) fn warnings(plan: &Plan, cells: &[CellSummary], sweeps: &[SweepSummary]) -> Vec<String> {
     let of_arms = sweeps.iter().flat_map(|sweep| {
         let short = short_windows(plan, cells, sweep);
         short.into_iter().chain(not_monotonic(plan, sweep))
     });
     let of_controls = sweeps
         .iter()
-        .filter_map(|sweep| different_control(plan, &sweeps, sweep));
+        .filter_map(|sweep| different_control(plan, sweeps, sweep));
     of_arms.chain(of_controls).collect()
 }
 

@@ -36,9 +36,7 @@ impl Rail {
         max_entries: usize,
         mut handle: impl FnMut(CompletionKind),
     ) -> QueueRead {
-        if !self.consumed_receives.is_empty()
-            && let Err(failure) = self.repost_consumed_receives()
-        {
+        if let Err(failure) = self.repost_consumed_receives() {
             return QueueRead::Failed(failure);
         }
         let mut entries = [const { MaybeUninit::<fi_cq_data_entry>::uninit() }; BATCH];
@@ -60,9 +58,7 @@ impl Rail {
                 handle(completion);
             }
         }
-        if !self.consumed_receives.is_empty()
-            && let Err(failure) = self.repost_consumed_receives()
-        {
+        if let Err(failure) = self.repost_consumed_receives() {
             return QueueRead::Failed(failure);
         }
         QueueRead::Done
@@ -71,7 +67,15 @@ impl Rail {
     /// Reposts the receives that were consumed by incoming writes with immediate data.
     ///
     /// If the receive queue is full (EAGAIN), the remaining receives are reposted by the next read.
+    #[inline]
     fn repost_consumed_receives(&mut self) -> Result<(), CallError> {
+        if self.consumed_receives.is_empty() {
+            return Ok(());
+        }
+        self.repost_each_receive()
+    }
+
+    fn repost_each_receive(&mut self) -> Result<(), CallError> {
         while let Some(slot) = self.consumed_receives.last().copied() {
             let code = self.call_fi_recv(self.receives[slot - self.depth], slot);
             if code == -(FI_EAGAIN as isize) {

@@ -85,10 +85,7 @@ impl Rail {
             }
             Source::Post(token) => match self.posts[token as usize] {
                 PostState::Write { .. } => self.handle_put(token),
-                PostState::Single | PostState::Idle => {
-                    self.posts[token as usize] = PostState::Idle;
-                    return Some(CompletionKind::Posted { token });
-                }
+                PostState::Single | PostState::Idle => return Some(self.release_post(token)),
             },
             Source::Receive(token) => {
                 if event.status >= 0 && matches!(self.receives[token as usize], ReceiveState::Fetching { .. })
@@ -130,11 +127,18 @@ impl Rail {
         None
     }
 
-    /// Releases the token of a post and reports its completion.
+    /// Releases the token of a post, and lets the next poll return its completion.
     #[inline]
     pub(super) fn complete_post(&mut self, token: u32) {
+        let completion = self.release_post(token);
+        self.ready.push_back(completion);
+    }
+
+    /// Releases the token of a post, and returns its completion.
+    #[inline]
+    fn release_post(&mut self, token: u32) -> CompletionKind {
         self.posts[token as usize] = PostState::Idle;
-        self.ready.push_back(CompletionKind::Posted { token });
+        CompletionKind::Posted { token }
     }
 
     /// Stores a failure for the next poll, unless one is already stored. A stored cancellation is replaced by the next
