@@ -101,6 +101,41 @@ fn is_emulation(protocol: &ProtocolUse) -> bool {
     protocol.description.starts_with(EMULATION)
 }
 
+/// Refines `answer`, which says whether GPU memory is copied through host memory, using the protocols that served the
+/// operations. The result is true if any of these protocols copies through host memory. An unknown answer becomes false
+/// only if every chunk has a protocol, and none of them does.
+pub fn refine_staging(answer: Answer, found: &ServingProtocols) -> Answer {
+    let of_protocols = found.protocols.iter().map(staging).reduce(Answer::or);
+    match (answer, of_protocols) {
+        (_, Some(Answer::True)) => Answer::True,
+        (Answer::Unknown, Some(Answer::False)) if found.covers_all_chunks => Answer::False,
+        (known, _) => known,
+    }
+}
+
+/// Whether a UCX protocol copies GPU memory through host memory.
+///
+/// Protocols that copy the data at either end use buffers in host memory, as do fragments with the description
+/// `frag host`. Sockets and shared memory transfer host memory only. The cuda_ipc transport and RDMA devices transfer
+/// GPU memory directly.
+fn staging(protocol: &ProtocolUse) -> Answer {
+    let description = protocol.description.as_str();
+    let copies = ["copy-in", "copy-out", "frag host"];
+    if is_emulation(protocol) || copies.iter().any(|copy| description.contains(copy)) {
+        return Answer::True;
+    }
+    let lanes: Vec<_> = transports(&protocol.lanes).collect();
+    let is_direct = |lane: &&str| *lane == "cuda_ipc" || lane.starts_with("rc_") || lane.starts_with("dc_");
+    let is_host_only = |lane: &&str| matches!(*lane, "tcp" | "posix" | "sysv" | "cma" | "knem" | "xpmem");
+    if lanes.iter().any(is_host_only) {
+        Answer::True
+    } else if description.contains("zero-copy") && !lanes.is_empty() && lanes.iter().all(is_direct) {
+        Answer::False
+    } else {
+        Answer::Unknown
+    }
+}
+
 /// Describes a protocol in `reported` that the spec excludes: it uses a transport that was not requested, or emulates
 /// RMA operations although emulation is denied.
 pub fn excluded(reported: &[ProtocolUse], ucx: &Ucx) -> Option<String> {
@@ -248,6 +283,65 @@ mod tests {
         assert_eq!(refine_emulation(Answer::True, &direct), Answer::True);
         assert_eq!(
             refine_emulation(Answer::Unknown, &with("short", false)),
+            Answer::Unknown
+        );
+    }
+
+    /// Protocols that UCX 1.22.0 reported for GPU memory on an H100, with and without the cuda_ipc transport.
+    #[test]
+    fn protocols_show_whether_gpu_memory_is_staged() {
+        for (description, lanes, expected) in [
+            (EMULATION, "sysv/memory", Answer::True),
+            (EMULATION, "tcp/lo", Answer::True),
+            (
+                "rendezvous cuda_copy, copy to attached, frag host, cuda_copy, frag host",
+                "",
+                Answer::True,
+            ),
+            ("multi-frag eager copy-in copy-out", "tcp/lo", Answer::True),
+            ("zero-copy", "cuda_ipc/cuda", Answer::False),
+            (
+                "rendezvous zero-copy flushed write to remote",
+                "cuda_ipc/cuda",
+                Answer::False,
+            ),
+            // These were not reported on the H100.
+            (
+                "zero-copy",
+                "50% on rc_mlx5/mlx5_0:1 and 50% on rc_mlx5/mlx5_1:1",
+                Answer::False,
+            ),
+            (
+                "zero-copy",
+                "50% on rc_mlx5/mlx5_0:1 and 50% on cma/memory",
+                Answer::True,
+            ),
+            (
+                "rendezvous zero-copy read from remote",
+                "gdr/gpu",
+                Answer::Unknown,
+            ),
+            ("short", "rc_mlx5/mlx5_0:1", Answer::Unknown),
+        ] {
+            let with = |covers_all_chunks| ServingProtocols {
+                protocols: vec![protocol("ucp_put", None, description, lanes)],
+                covers_all_chunks,
+            };
+            assert_eq!(
+                staging(&with(true).protocols[0]),
+                expected,
+                "{description} {lanes}"
+            );
+            assert_eq!(refine_staging(Answer::Unknown, &with(true)), expected);
+            let partly = match expected {
+                Answer::False => Answer::Unknown,
+                other => other,
+            };
+            assert_eq!(refine_staging(Answer::Unknown, &with(false)), partly);
+            assert_eq!(refine_staging(Answer::True, &with(true)), Answer::True);
+        }
+        assert_eq!(
+            refine_staging(Answer::Unknown, &ServingProtocols::default()),
             Answer::Unknown
         );
     }

@@ -97,11 +97,20 @@ fn targets() -> Vec<Target> {
         MemoryKind::SharedMemory,
         MemoryKind::Cuda,
     ];
-    // A NIC and a GPU that each work separately might not work together.
-    let with_cuda = [P::Efa, P::EfaDirect, P::Verbs].map(|provider| {
-        let spec = TransportSpec::Libfabric(Libfabric { provider, rails: 1 });
-        Target::TransportWithCuda(spec)
-    });
+    // A library or NIC and a GPU that each work separately might not work together.
+    let libfabric_with_cuda = [P::Efa, P::EfaDirect, P::Verbs, P::Shm]
+        .map(|provider| TransportSpec::Libfabric(Libfabric { provider, rails: 1 }));
+    let ucx_with_cuda = [
+        vec![UcxTransport::Tcp, UcxTransport::CudaCopy],
+        vec![UcxTransport::Sm, UcxTransport::CudaCopy, UcxTransport::CudaIpc],
+        vec![UcxTransport::Rc, UcxTransport::CudaCopy],
+    ]
+    .map(|transports| TransportSpec::Ucx(Ucx::new(transports, 1)));
+    let with_cuda = libfabric_with_cuda
+        .into_iter()
+        .chain(ucx_with_cuda)
+        .chain([TransportSpec::Nixl(Nixl::new(NixlBackend::Ucx, 1))])
+        .map(Target::TransportWithCuda);
     transports
         .map(Target::Transport)
         .chain(with_cuda)

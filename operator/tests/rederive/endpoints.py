@@ -1,6 +1,7 @@
 """The facts that the library returned about an arm's endpoints, and whether they match the spec."""
 
 import ipaddress
+import re
 
 from .protocols import EMULATION, lanes_are_requested
 
@@ -65,7 +66,8 @@ class Endpoints:
 
         `found` contains, for each operation of the scenario, the protocols that the library used and whether they cover
         all chunks. An emulated protocol makes the value for its operation `True`. Otherwise, protocols that cover all
-        chunks change an unknown value to `False`.
+        chunks change an unknown value to `False`. For GPU memory, the protocols also show whether the memory is copied
+        through host memory.
         """
         kinds = {"Read": "emulatedReads", "Write": "emulatedWrites", "WriteImmediate": "emulatedWrites"}
         of_arm = [facts.get("offload", {}) for place, rounds in self.rounds.items() if place[3] == arm for _, facts in rounds]
@@ -78,12 +80,31 @@ class Endpoints:
                 known = {"False" if one == "Unknown" else one for one in known}
             answers |= known
         if scenario.on_gpu:
-            answers |= {facts.get("staged") for facts in of_arm}
+            reported = {facts.get("staged") for facts in of_arm} - {None}
+            for protocols, covers_all in found.values():
+                known = {staging(description, lanes) for description, lanes, *_ in protocols}
+                if "True" in known and reported:
+                    answers.add("True")
+                elif known == {"False"} and covers_all:
+                    answers |= {"False" if one == "Unknown" else one for one in reported}
+                else:
+                    answers |= reported
         return next((one for one in ("True", "Unknown", "False") if one in answers), None)
 
     def providers(self):
         """All providers, as `status.fabric.provider` lists them."""
         return ", ".join(sorted({facts["provider"] for rounds in self.rounds.values() for _, facts in rounds}))
+
+
+def staging(description, lanes):
+    """Whether a UCX protocol copies GPU memory through host memory."""
+    transports = [word.split("/")[0] for word in re.split("[ ,]", lanes) if "/" in word]
+    if description.startswith(EMULATION) or re.search("copy-in|copy-out|frag host", description):
+        return "True"
+    if {"tcp", "posix", "sysv", "cma", "knem", "xpmem"} & set(transports):
+        return "True"
+    is_direct = transports and all(re.match("cuda_ipc$|rc_|dc_", one) for one in transports)
+    return "False" if is_direct and "zero-copy" in description else "Unknown"
 
 
 def is_subnet(fabric):

@@ -1,8 +1,8 @@
 //! Libraries and transports to measure.
 
 use crds::v1alpha1::{
-    Libfabric, LibfabricProvider, Nixl, NixlBackend, NixlParameter, TransportSpec, Ucx, UcxAllocation,
-    UcxEmulation, UcxMessages, UcxTransport,
+    Libfabric, LibfabricProvider, MemoryKind, Nixl, NixlBackend, NixlParameter, TransportSpec, Ucx,
+    UcxAllocation, UcxEmulation, UcxMessages, UcxTransport,
 };
 
 /// A library with one transport on this machine.
@@ -30,8 +30,8 @@ const fn ucx(messages: UcxMessages) -> [Fabric; 2] {
 }
 
 impl Fabric {
-    /// Transport specification for the runner.
-    pub fn spec(self) -> TransportSpec {
+    /// Transport specification for the runner, for transfers of `memory`.
+    pub fn spec(self, memory: MemoryKind) -> TransportSpec {
         match self {
             Self::Libfabric(provider) => TransportSpec::Libfabric(Libfabric { provider, rails: 1 }),
             Self::Nixl => TransportSpec::Nixl(Nixl {
@@ -45,18 +45,38 @@ impl Fabric {
             Self::Ucx(transport, messages) => TransportSpec::Ucx(Ucx {
                 messages,
                 emulation: UcxEmulation::Allow,
-                // ucx_perftest also uses memory that UCX allocates.
-                allocation: UcxAllocation::Library,
-                ..Ucx::new(vec![transport], 1)
+                // ucx_perftest also uses host memory that UCX allocates. The runner allocates GPU memory itself.
+                allocation: match memory {
+                    MemoryKind::Cuda => UcxAllocation::Caller,
+                    _ => UcxAllocation::Library,
+                },
+                ..Ucx::new(ucx_transports(transport, memory), 1)
             }),
         }
     }
 
     /// Source address of each rail; empty for shared memory.
     pub fn rails(self) -> Vec<String> {
-        match self.spec().uses_nics() {
+        match self.uses_network() {
             true => vec!["127.0.0.1".to_owned()],
             false => Vec::new(),
         }
+    }
+
+    /// Whether the data passes through a network interface.
+    pub fn uses_network(self) -> bool {
+        self.spec(MemoryKind::Heap).uses_nics()
+    }
+}
+
+/// UCX transports for transfers of `memory` over `transport`. GPU memory also needs a transport that copies it, and two
+/// processes of one machine can copy each other's GPU memory directly.
+pub fn ucx_transports(transport: UcxTransport, memory: MemoryKind) -> Vec<UcxTransport> {
+    match (memory, transport) {
+        (MemoryKind::Cuda, UcxTransport::Sm) => {
+            vec![transport, UcxTransport::CudaCopy, UcxTransport::CudaIpc]
+        }
+        (MemoryKind::Cuda, _) => vec![transport, UcxTransport::CudaCopy],
+        _ => vec![transport],
     }
 }

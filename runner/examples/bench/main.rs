@@ -45,6 +45,7 @@ mod leg;
 use std::path::PathBuf;
 
 use clap::Parser;
+use crds::v1alpha1::MemoryKind;
 
 use fabric::Fabric;
 use runner::Case;
@@ -88,6 +89,12 @@ struct Arguments {
     /// Measure only these ucx_perftest tests, for example tag_lat. Can be given several times.
     #[arg(long = "ucx-test", value_name = "TEST", value_parser = UCX_CASES.map(|(.., test)| test))]
     ucx_tests: Vec<String>,
+    /// Memory that libfabric and UCX transfer. GPU memory is on GPU 0, and fi_pingpong, which cannot use it, is omitted.
+    #[arg(long, default_value = "heap")]
+    memory: MemoryName,
+    /// CPUs to which the two sides of libfabric, UCX and their tools are pinned. They should be on separate cores.
+    #[arg(long, value_name = "CPU,CPU", default_value = "0,1", value_parser = parse_cpus)]
+    cpus: [u32; 2],
     /// Of libfabric and UCX, measure only network transports, or only shared memory.
     #[arg(long)]
     over: Option<Medium>,
@@ -112,6 +119,22 @@ enum Library {
     TransferEngine,
 }
 
+/// Memory that is transferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum MemoryName {
+    Heap,
+    Cuda,
+}
+
+impl From<MemoryName> for MemoryKind {
+    fn from(name: MemoryName) -> Self {
+        match name {
+            MemoryName::Heap => Self::Heap,
+            MemoryName::Cuda => Self::Cuda,
+        }
+    }
+}
+
 /// What carries the data between the two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Medium {
@@ -121,7 +144,7 @@ enum Medium {
 
 impl Medium {
     fn of(fabric: Fabric) -> Self {
-        if fabric.spec().uses_nics() {
+        if fabric.uses_network() {
             Self::Network
         } else {
             Self::SharedMemory
@@ -143,7 +166,10 @@ const UCX_CASES: [(Case, [Fabric; 2], &str); 5] = [
 pub struct Setting<'a> {
     pub library: Option<&'a PathBuf>,
     pub fabric: Fabric,
+    pub memory: MemoryKind,
     pub size: u64,
+    /// CPU of each side.
+    pub cpus: [u32; 2],
 }
 
 impl Setting<'_> {
@@ -160,6 +186,16 @@ impl Setting<'_> {
             Medium::SharedMemory => 10,
         };
         u32::try_from((factor * bytes / self.size).clamp(20, factor * max)).unwrap()
+    }
+}
+
+fn parse_cpus(text: &str) -> Result<[u32; 2], String> {
+    let numbers = text
+        .split_once(',')
+        .map(|(one, other)| [one, other].map(str::parse));
+    match numbers {
+        Some([Ok(one), Ok(other)]) if one != other => Ok([one, other]),
+        _ => Err("two different CPU numbers are required, for example 0,1".to_owned()),
     }
 }
 
@@ -191,6 +227,13 @@ fn main() {
 }
 
 impl Arguments {
+    fn sizes_of(&self, case: Case) -> &[u64] {
+        match case {
+            Case::PingPong => &self.sizes,
+            Case::Writes | Case::Reads | Case::Messages => &self.write_sizes,
+        }
+    }
+
     fn fabrics(&self, fabrics: [Fabric; 2]) -> Vec<Fabric> {
         let is_measured = |fabric: &Fabric| self.over.is_none_or(|over| over == Medium::of(*fabric));
         fabrics.into_iter().filter(is_measured).collect()
@@ -206,18 +249,17 @@ fn measure_libfabric(arguments: &Arguments) {
         .collect();
     println!("{}", table::LATENCY_HEADER);
     for (library, fabtests) in &libraries {
+        let is_host = arguments.memory == MemoryName::Heap;
         let tools = [
-            Some(Tool::Fabtest(Fabtest::FiPingpong)),
+            is_host.then_some(Tool::Fabtest(Fabtest::FiPingpong)),
             fabtests.map(|directory| Tool::Fabtest(Fabtest::TaggedPingpong(directory))),
         ];
-        let (sizes, repeats) = (&arguments.sizes, arguments.repeats);
-        measure(Case::PingPong, &fabrics, *library, &tools, sizes, repeats);
+        measure(Case::PingPong, &fabrics, *library, &tools, arguments);
     }
     println!("\n{}", table::THROUGHPUT_HEADER);
     for (library, fabtests) in &libraries {
         let tools = [fabtests.map(|directory| Tool::Fabtest(Fabtest::RmaBandwidth(directory)))];
-        let (sizes, repeats) = (&arguments.write_sizes, arguments.repeats);
-        measure(Case::Writes, &fabrics, *library, &tools, sizes, repeats);
+        measure(Case::Writes, &fabrics, *library, &tools, arguments);
     }
 }
 
@@ -226,18 +268,15 @@ fn measure_ucx(arguments: &Arguments) {
         |test: &str| arguments.ucx_tests.is_empty() || arguments.ucx_tests.iter().any(|name| name == test);
     for (case, fabrics, test) in UCX_CASES.into_iter().filter(|(.., test)| is_measured(test)) {
         let fabrics = arguments.fabrics(fabrics);
-        let (unit, sizes, goal): (_, _, fn(u64) -> Goal) = match case {
-            Case::PingPong => ("us", &arguments.sizes, |_| Goal::Latency),
-            Case::Writes | Case::Reads | Case::Messages => {
-                ("MB/s", &arguments.write_sizes, |size| Goal::Throughput { size })
-            }
+        let (unit, goal): (_, fn(u64) -> Goal) = match case {
+            Case::PingPong => ("us", |_| Goal::Latency),
+            Case::Writes | Case::Reads | Case::Messages => ("MB/s", |size| Goal::Throughput { size }),
         };
         println!("\n{}", table::ucx_header(test, unit));
         let mut reached = [0; 2];
         for library in std::iter::once(None).chain(arguments.ucx_libraries.iter().map(Some)) {
             let tools = [Some(Tool::UcxPerftest { test })];
-            let rows = rows(case, &fabrics, library, &tools, sizes, arguments.repeats);
-            for (size, row) in rows {
+            for (size, row) in rows(case, &fabrics, library, &tools, arguments) {
                 let is_reached = row.reaches(goal(size));
                 if let Some(is_reached) = is_reached {
                     reached[usize::from(is_reached)] += 1;
@@ -258,10 +297,9 @@ fn measure(
     fabrics: &[Fabric],
     library: Option<&PathBuf>,
     tools: &[Option<Tool<'_>>],
-    sizes: &[u64],
-    repeats: usize,
+    arguments: &Arguments,
 ) {
-    for (size, row) in rows(case, fabrics, library, tools, sizes, repeats) {
+    for (size, row) in rows(case, fabrics, library, tools, arguments) {
         println!("{}", row.line(size));
     }
 }
@@ -272,19 +310,20 @@ fn rows<'a>(
     fabrics: &'a [Fabric],
     library: Option<&'a PathBuf>,
     tools: &'a [Option<Tool<'_>>],
-    sizes: &'a [u64],
-    repeats: usize,
+    arguments: &'a Arguments,
 ) -> impl Iterator<Item = (u64, Row)> + 'a {
     fabrics.iter().copied().flat_map(move |fabric| {
-        sizes.iter().copied().map(move |size| {
+        arguments.sizes_of(case).iter().copied().map(move |size| {
             let setting = Setting {
                 library,
                 fabric,
+                memory: arguments.memory.into(),
                 size,
+                cpus: arguments.cpus,
             };
             let mut row = Row::new(tools.len());
             let mut tools: Vec<_> = tools.iter().map(Option::as_ref).collect();
-            for repetition in 0..repeats {
+            for repetition in 0..arguments.repeats {
                 // The order alternates, so that no tool always runs in the same position.
                 if repetition % 2 == 0 {
                     row.add_runner(runner::measure(&setting, case));

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crds::units::Size;
+use crds::v1alpha1::MemoryKind;
 
 use crate::Setting;
 use crate::fabric::Fabric;
@@ -23,7 +24,9 @@ pub fn measure(python: &Path, library: &Path, sizes: &[u64], repeats: usize) {
             let setting = Setting {
                 library: Some(&directory),
                 fabric: Fabric::Nixl,
+                memory: MemoryKind::Heap,
                 size,
+                cpus: [0, 1],
             };
             let transfers = setting.iterations(case);
             let mut row = Row::new(1);

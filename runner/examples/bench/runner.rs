@@ -91,7 +91,6 @@ pub fn measure_calls(bytes: u64, calls: u32) -> f64 {
             max_size_bytes: bytes,
         },
         arms: vec![ArmAssignment {
-            inject_max_bytes: None,
             channel: RpcChannel::UnixSocket,
             arguments: Vec::new(),
             ..arm()
@@ -107,7 +106,7 @@ fn arm() -> ArmAssignment {
     ArmAssignment {
         name: ARM.to_owned(),
         process: 0,
-        inject_max_bytes: Some(INJECT_MAX_BYTES),
+        inject_max_bytes: None,
         doorbell_max_batch: None,
         channel: RpcChannel::Transport,
         arguments: Vec::new(),
@@ -123,9 +122,9 @@ fn run(setting: &Setting<'_>, workload: Workload, value: impl Fn(&Posted) -> f64
     let rails = setting.fabric.rails();
     let leg = Leg {
         rendezvous: ("127.0.0.1".to_owned(), 17_910),
-        transport: setting.fabric.spec(),
+        transport: setting.fabric.spec(setting.memory),
         devices: Devices::default(),
-        bindings: (0..2)
+        bindings: (setting.cpus.into_iter())
             .map(|cpu| RankBinding {
                 rails: rails.clone(),
                 cpus: vec![cpu],
@@ -137,12 +136,16 @@ fn run(setting: &Setting<'_>, workload: Workload, value: impl Fn(&Posted) -> f64
         },
         scenario: ScenarioAssignment {
             name: ARM.to_owned(),
-            memory: MemoryKind::Heap,
+            memory: setting.memory,
             polling: Some(Polling::Spin),
             workload,
             max_size_bytes: setting.size,
         },
-        arms: vec![arm()],
+        arms: vec![ArmAssignment {
+            // GPU memory cannot be injected.
+            inject_max_bytes: (setting.memory != MemoryKind::Cuda).then_some(INJECT_MAX_BYTES),
+            ..arm()
+        }],
     };
     let binary = runner_binary();
     let records = leg.run(|_| Command::new(&binary));

@@ -15,7 +15,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crds::v1alpha1::MemoryKind;
+
 use crate::Setting;
+use crate::fabric::{Fabric, ucx_transports};
 use crate::runner::{Case, WINDOW};
 
 const PORT: u16 = 17_920;
@@ -39,7 +42,7 @@ impl Tool<'_> {
     pub fn measure(&self, setting: &Setting<'_>, case: Case, provider: &str) -> Result<f64, String> {
         match self {
             Self::Fabtest(tool) => tool.measure(setting, case, provider),
-            Self::UcxPerftest { test } => ucx_perftest(setting, case, provider, test),
+            Self::UcxPerftest { test } => ucx_perftest(setting, case, test),
         }
     }
 }
@@ -75,7 +78,7 @@ impl Fabtest<'_> {
             };
             command
         };
-        let (mut server, mut client) = (side(0), side(1));
+        let [mut server, mut client] = setting.cpus.map(side);
         if matches!(self, Self::FiPingpong) {
             server.args(["-B", &PORT.to_string()]);
             client.args(["-P", &PORT.to_string()]);
@@ -89,7 +92,16 @@ impl Fabtest<'_> {
 
 /// Runs the ucx_perftest test named `test`. If `setting` has a library directory, the binary in `bin` next to it is
 /// used.
-fn ucx_perftest(setting: &Setting<'_>, case: Case, transport: &str, test: &str) -> Result<f64, String> {
+fn ucx_perftest(setting: &Setting<'_>, case: Case, test: &str) -> Result<f64, String> {
+    let Fabric::Ucx(transport, _) = setting.fabric else {
+        return Err(format!("ucx_perftest -t {test} measures only UCX"));
+    };
+    let transports = ucx_transports(transport, setting.memory);
+    let transports = transports
+        .iter()
+        .map(|name| name.name())
+        .collect::<Vec<_>>()
+        .join(",");
     let next_to_library = |directory: &PathBuf| directory.with_file_name("bin").join("ucx_perftest");
     let binary = setting
         .library
@@ -97,16 +109,19 @@ fn ucx_perftest(setting: &Setting<'_>, case: Case, transport: &str, test: &str) 
     let side = |cpu: u32| {
         let mut command = pinned(cpu);
         command.arg(&binary).args(["-p", &PORT.to_string()]);
-        command.env("UCX_TLS", format!("{transport},self"));
-        if transport == "tcp" {
+        command.env("UCX_TLS", format!("{transports},self"));
+        if setting.fabric.uses_network() {
             command.arg("-e").env("UCX_NET_DEVICES", "lo");
+        }
+        if setting.memory == MemoryKind::Cuda {
+            command.args(["-m", "cuda"]);
         }
         if let Some(directory) = setting.library {
             command.env("LD_LIBRARY_PATH", directory);
         }
         command
     };
-    let mut client = side(1);
+    let [server, mut client] = setting.cpus.map(side);
     client.args(["-t", test, "-f", "-v", "-w", "100"]);
     client.args(["-n", &setting.iterations(case).to_string()]);
     client.args(["-s", &setting.size.to_string()]);
@@ -114,7 +129,7 @@ fn ucx_perftest(setting: &Setting<'_>, case: Case, transport: &str, test: &str) 
         client.args(["-O", &WINDOW.to_string()]);
     }
     client.arg("127.0.0.1");
-    let text = run(side(0), client);
+    let text = run(server, client);
     let value = text.and_then(|text| match case {
         Case::PingPong => field_of(&text, "overall_lat"),
         // The tool prints the bandwidth in MiB/s, so the throughput in MB/s is calculated from the message rate.
@@ -124,7 +139,7 @@ fn ucx_perftest(setting: &Setting<'_>, case: Case, transport: &str, test: &str) 
     });
     value.map_err(|error| {
         format!(
-            "ucx_perftest -t {test}, {transport}, {} bytes: {error}",
+            "ucx_perftest -t {test}, {transports}, {} bytes: {error}",
             setting.size
         )
     })
@@ -145,6 +160,9 @@ fn in_directory(directory: &Path, name: &str) -> String {
 fn fabtest_command(binary: &str, cpu: u32, setting: &Setting<'_>, case: Case, provider: &str) -> Command {
     let mut command = pinned(cpu);
     command.args([binary, "-p", provider]);
+    if setting.memory == MemoryKind::Cuda {
+        command.args(["-D", "cuda"]);
+    }
     command.args([
         "-I",
         &setting.iterations(case).to_string(),

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use crds::assignment::Extent;
 use crds::units::Size;
-use crds::v1alpha1::{LibfabricProvider, SegmentTransfer, SegmentWorkload};
+use crds::v1alpha1::{LibfabricProvider, MemoryKind, SegmentTransfer, SegmentWorkload};
 
 use crate::Setting;
 use crate::fabric::Fabric;
@@ -56,7 +56,9 @@ pub fn measure(binary: &Path, repeats: usize, seconds: u32) {
             let setting = Setting {
                 library: None,
                 fabric: Fabric::Libfabric(LibfabricProvider::Tcp),
+                memory: MemoryKind::Heap,
                 size,
+                cpus: [0, 1],
             };
             let scenario = SegmentTransfer {
                 workload,

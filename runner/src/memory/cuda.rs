@@ -3,7 +3,7 @@
 use crds::v1alpha1::MemoryKind;
 
 use super::MemoryError;
-use super::ffi::device::{DeviceMemory, DriverFailure, driver_present};
+use super::ffi::device::{DeviceMemory, DriverFailure, device_count, driver_present};
 
 /// Allocates memory on the GPU with CUDA device number `gpu`. `CUDA_VISIBLE_DEVICES` determines how the physical GPUs
 /// are numbered.
@@ -25,8 +25,16 @@ pub(super) fn allocate(bytes: usize, gpu: u32) -> Result<DeviceMemory, MemoryErr
     }
     // A number that does not fit in an `i32` becomes `i32::MAX`, which the driver rejects.
     let ordinal = i32::try_from(gpu).unwrap_or(i32::MAX);
-    DeviceMemory::allocate(ordinal, bytes)
-        .map_err(|failure| unavailable(format!("device {gpu}: {}", describe(&failure))))
+    DeviceMemory::allocate(ordinal, bytes).map_err(|failure| {
+        let hint = match device_count() {
+            Some(count) if u64::from(gpu) >= u64::from(count) => format!(
+                ". This process can use {count} GPUs, numbered from 0: correct `devices.gpus`, or request more `gpus` in \
+                 the run's resources"
+            ),
+            _ => String::new(),
+        };
+        unavailable(format!("device {gpu}: {}{hint}", describe(&failure)))
+    })
 }
 
 /// Makes the memory's context current on the calling thread.

@@ -13,26 +13,24 @@ const SHOWN: usize = 8;
 /// Returns one finding for each RDMA device and each GPU. Even in a container, sysfs lists the devices of the whole
 /// machine.
 pub(super) fn findings(machine: &Machine) -> Vec<Finding> {
-    if machine.devices.is_empty() {
-        return vec![Finding {
-            what: "device".into(),
-            name: "RDMA".into(),
-            result: Err(CaseFailure {
-                reason: FailureReason::NoDevice,
-                message:
-                    "/sys/class/infiniband contains no devices; request them in spec.resources, or load the \
-                          device driver"
-                        .into(),
-            }),
-        }];
-    }
+    let missing = machine.devices.is_empty().then(|| Finding {
+        what: "device".into(),
+        name: "RDMA".into(),
+        result: Err(CaseFailure {
+            reason: FailureReason::NoDevice,
+            message:
+                "/sys/class/infiniband contains no devices; request them in spec.resources, or load the \
+                      device driver"
+                    .into(),
+        }),
+    });
     let devices = machine.devices.iter().map(device);
     let gpus = machine.gpus.iter().map(|gpu| Finding {
         what: "gpu".into(),
         name: gpu.pci.address().to_owned(),
         result: Ok(nearest_devices(machine, gpu.pci.address())),
     });
-    devices.chain(gpus).collect()
+    missing.into_iter().chain(devices).chain(gpus).collect()
 }
 
 fn device(device: &Device) -> Finding {
@@ -61,6 +59,9 @@ fn nearest_devices(machine: &Machine, gpu: &str) -> String {
     let devices: Vec<String> = devices
         .map(|device| format!("{} ({})", device.name, locality(machine, &location, device)))
         .collect();
+    if devices.is_empty() {
+        return "no RDMA device for rails".to_owned();
+    }
     format!("rails use {}", devices.join(", "))
 }
 
@@ -114,8 +115,17 @@ mod tests {
 
     #[test]
     fn reports_an_error_for_a_machine_without_devices() {
-        let findings = findings(&Machine::default());
-        assert_eq!(findings.len(), 1);
-        assert!(findings[0].result.is_err());
+        let gpus = vec![Gpu {
+            pci: path("pci0000:00/0000:00:06.0"),
+            numa_node: None,
+        }];
+        let found = findings(&Machine {
+            gpus,
+            ..Machine::default()
+        });
+        assert!(found[0].result.is_err());
+        assert_eq!((found.len(), found[1].name.as_str()), (2, "0000:00:06.0"));
+        assert_eq!(found[1].result.as_deref(), Ok("no RDMA device for rails"));
+        assert_eq!(findings(&Machine::default()).len(), 1);
     }
 }

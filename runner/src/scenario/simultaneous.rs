@@ -6,9 +6,9 @@
 //!
 //! 1. It posts until a transfer has completed, and reports that it is active.
 //! 2. When all threads are active, the windows may open. A window opens at the first completion after that. It closes
-//!    at the first completion after the duration that the scenario specifies, or at the completion that reaches the
-//!    number of transfers that it specifies. Rates are computed between completions, so that the transfers in flight at
-//!    both ends of the window do not matter.
+//!    at the first completion after the duration that the scenario specifies, or when the number of transfers that it
+//!    specifies have completed. Completions that are observed at the same time all belong to the window. Rates are
+//!    computed between completions, so that the transfers in flight at both ends of the window do not matter.
 //! 3. It continues to post until the windows of all threads have closed.
 //!
 //! The coordinator moves the flows through these phases ([`super::phases`]). Before the first phase, it waits until
@@ -202,26 +202,30 @@ impl<'a> SimultaneousPoster<'a> {
             State::Open {
                 opened,
                 completed: before,
-            } => match operations_at_end(self.measured, now.saturating_sub(opened), completed - before) {
-                Some(operations) => {
-                    self.recorder = engine.outgoing.set_recorder(None);
-                    if self.pings.is_some() {
-                        PingRecorders::pause(engine);
-                    }
-                    self.coordination.mark_measured(engine);
-                    State::Closed(ThreadWindow {
-                        opened,
-                        closed: now,
-                        operations,
-                    })
+            } => {
+                let operations = completed - before;
+                if !is_over(self.measured, now.saturating_sub(opened), operations) {
+                    return state;
                 }
-                None => state,
-            },
+                self.recorder = engine.outgoing.set_recorder(None);
+                if self.pings.is_some() {
+                    PingRecorders::pause(engine);
+                }
+                self.coordination.mark_measured(engine);
+                State::Closed(ThreadWindow {
+                    opened,
+                    closed: now,
+                    operations,
+                })
+            }
             State::Active | State::Closed(_) => state,
         }
     }
 
     /// Posts until the windows of all threads have closed, and returns the window when all transfers are complete.
+    ///
+    /// Completions are observed after each burst, because transfers can complete while the burst is posted: a library
+    /// that returns EAGAIN for every post would otherwise always leave a free slot for the next burst.
     fn post<T: Transport>(&mut self, engine: &mut Engine<'_, T>) -> Result<ThreadWindow, CaseFailure> {
         let mut state = State::Starting;
         let mut draining = false;
@@ -236,13 +240,14 @@ impl<'a> SimultaneousPoster<'a> {
                     engine.request_credit()?;
                 }
             }
-            while !draining && engine.outgoing.free() >= engine.geometry.batch as usize {
-                engine.post_burst(engine.geometry.batch)?;
-            }
             if draining && engine.outgoing.in_flight() == 0 {
                 break;
             }
-            let progressed = engine.poll()?;
+            if !draining && engine.outgoing.free() >= engine.geometry.batch as usize {
+                engine.post_burst(engine.geometry.batch)?;
+            } else if !engine.poll()? {
+                engine.idle("waiting for transfers to complete")?;
+            }
             if engine.outgoing.completed() != completed {
                 completed = engine.outgoing.completed();
                 let now = engine.outgoing.last_completion();
@@ -253,9 +258,6 @@ impl<'a> SimultaneousPoster<'a> {
                     FailureReason::Interrupted,
                     "the case was abandoned because another thread or flow failed".to_owned(),
                 ));
-            }
-            if !progressed {
-                engine.idle("waiting for transfers to complete")?;
             }
         }
         match state {
@@ -268,17 +270,15 @@ impl<'a> SimultaneousPoster<'a> {
     }
 }
 
-/// Number of operations in a window that is `nanos` long and in which `completed` operations have completed, if it ends
-/// now; `None` if it continues. The completions of a poll have the same time, so the last counted operation may have
-/// completed at the same time as operations that are not counted. The samples of the latter are not recorded.
-fn operations_at_end(measured: Extent, nanos: u64, completed: u64) -> Option<u64> {
+/// Whether a window ends that is `nanos` long and in which `completed` operations have completed.
+fn is_over(measured: Extent, nanos: u64, completed: u64) -> bool {
     match measured {
-        Extent::DurationNanos(duration) => (nanos >= duration).then_some(completed),
+        Extent::DurationNanos(duration) => nanos >= duration,
         Extent::Iterations(count)
         | Extent::FillWindow {
             min_iterations: count,
             ..
-        } => (completed >= count.into()).then_some(count.into()),
+        } => completed >= count.into(),
     }
 }
 

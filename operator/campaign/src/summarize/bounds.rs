@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crds::assignment::Workload;
 use crds::record::{FabricFacts, HostEnvironment, NicFacts};
-use crds::v1alpha1::Direction;
+use crds::v1alpha1::{Direction, MemoryKind};
 use serde::Serialize;
 
 use super::environment::Environment;
@@ -31,7 +31,8 @@ pub enum BoundingResource {
     LineRate,
     /// The PCI links of the baseline's NICs.
     PciLink,
-    /// The CPUs, if no rail has a PCI device: a thread on each side copies each byte at least once.
+    /// The CPUs, if no rail has a PCI device and the memory is not on a GPU: a thread on each side copies each byte at
+    /// least once.
     Copy,
 }
 
@@ -84,7 +85,10 @@ pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> 
         // use the opposite direction. A thread copies written and read bytes one after another.
         let directions = if transfer.read_back { 2.0 } else { both_post };
         let threads = f64::from(workload.threads());
-        let copies = copy_rate.map(|rate| rate * threads * both_post);
+        let is_copied_by_cpus = planned.assignment.memory != MemoryKind::Cuda;
+        let copies = copy_rate
+            .filter(|_| is_copied_by_cpus)
+            .map(|rate| rate * threads * both_post);
         let links = links.map(|(resource, rate)| (resource, rate.map(|rate| rate * directions)));
         let known = links.into_iter().chain([(BoundingResource::Copy, copies)]);
         let known = known.map(|(resource, rate)| {

@@ -70,15 +70,15 @@ pub(super) struct OperationProtocols {
 impl OperationProtocols {
     /// The protocols of all operations.
     pub(super) fn uses(&self) -> impl Iterator<Item = &ProtocolUse> {
-        self.operation_protocols().flat_map(|found| &found.protocols)
+        self.by_operation().flat_map(|found| &found.protocols)
     }
 
     /// Whether there is a protocol for every chunk of every operation.
     pub(super) fn covers_all_chunks(&self) -> bool {
-        self.operation_protocols().all(|found| found.covers_all_chunks)
+        self.by_operation().all(|found| found.covers_all_chunks)
     }
 
-    fn operation_protocols(&self) -> impl Iterator<Item = &ServingProtocols> {
+    fn by_operation(&self) -> impl Iterator<Item = &ServingProtocols> {
         std::iter::once(&self.operation).chain(&self.read_backs)
     }
 }
@@ -165,13 +165,16 @@ impl ScenarioWork {
             offload.emulated_writes.filter(|_| self.writes),
             &protocols.operation,
         );
+        let staged = offload.staged.filter(|_| self.gpu_memory).map(|reported| {
+            let refined = protocols
+                .by_operation()
+                .map(|found| protocols::refine_staging(reported, found));
+            refined.reduce(Answer::or).unwrap_or(reported)
+        });
         [
             ("the provider emulates RMA reads", reads),
             ("the provider emulates RMA writes", writes),
-            (
-                "the provider copies GPU memory through host memory",
-                offload.staged.filter(|_| self.gpu_memory),
-            ),
+            ("the provider copies GPU memory through host memory", staged),
         ]
         .into_iter()
         .filter_map(|(what, answer)| Some((what, answer?)))

@@ -33,6 +33,14 @@ pub(crate) fn driver_present() -> bool {
     unsafe { sys::is_culib_present() }
 }
 
+/// Number of devices that the driver offers to this process; `None` if the driver fails.
+///
+/// Requires that [`driver_present`] returns true.
+pub(crate) fn device_count() -> Option<u32> {
+    result::init().ok()?;
+    u32::try_from(device::get_count().ok()?).ok()
+}
+
 /// Memory on one GPU, allocated by `cuMemAlloc` in the device's primary context, which fabric libraries also use.
 #[derive(Debug)]
 pub(crate) struct DeviceMemory {

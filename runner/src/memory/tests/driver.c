@@ -31,6 +31,7 @@ static struct allocation *find(uint64_t address, size_t bytes) {
 }
 
 int cuInit(unsigned flags) { is_initialized = 1; return flags ? INVALID_VALUE : SUCCESS; }
+int cuDeviceGetCount(int *count) { *count = DEVICES; return is_initialized ? SUCCESS : NOT_INITIALIZED; }
 int cuDeviceGet(int *device, int ordinal) {
     if (!is_initialized) return NOT_INITIALIZED;
     if (ordinal < 0 || ordinal >= DEVICES) return INVALID_DEVICE;

@@ -101,6 +101,7 @@ fn errors_explain_missing_devices_and_insufficient_memory() {
     let error = |bytes, gpu| Memory::allocate_on_gpu(gpu, bytes).unwrap_err();
     for (error, text) in [
         (error(4096, MISSING), "device 2: cuDeviceGet failed"),
+        (error(4096, MISSING), "can use 2 GPUs, numbered from 0"),
         (error(65 << 20, 0), "device 0: cuMemAlloc failed"),
     ] {
         assert_eq!(error.reason(), FailureReason::MemoryUnavailable);

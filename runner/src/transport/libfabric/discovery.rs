@@ -335,15 +335,25 @@ impl DeviceSearch<'_> {
     }
 
     fn no_device_memory_message(&self) -> String {
+        use LibfabricProvider::{Net, Tcp, TcpRxm};
         let identity = self.library.identity();
+        let required = match self.requested.provider {
+            Tcp | Net | TcpRxm => {
+                "No release up to 2.6 supports GPU memory over TCP. Use UCX with the transports tcp and cuda_copy, or \
+                 the provider shm on one machine"
+                    .to_owned()
+            }
+            _ => format!(
+                "Required: a libfabric that was compiled with CUDA support, and the CUDA runtime (libcudart.so), which \
+                 libfabric opens itself, in the image. Try: FI_LOG_LEVEL=warn fi_info -p {} -c FI_HMEM",
+                self.requested.name
+            ),
+        };
         format!(
-            "provider {} of libfabric {} at {} has devices, but none supports GPU memory (FI_HMEM). Required: a \
-             libfabric that was compiled with CUDA support, and the CUDA runtime (libcudart.so), which libfabric opens \
-             itself, in the image. Try: FI_LOG_LEVEL=warn fi_info -p {} -c FI_HMEM",
+            "provider {} of libfabric {} at {} has devices, but none supports GPU memory (FI_HMEM). {required}",
             self.requested.provider.name(),
             identity.version,
             identity.path.display(),
-            self.requested.name,
         )
     }
 

@@ -42,6 +42,19 @@ impl Region for NixlRegion {
     }
 }
 
+/// Most common cause for which the library rejects the memory.
+fn common_cause(memory: &Memory) -> String {
+    if memory.is_device() {
+        return "; the backend may have been unable to load its CUDA modules, which need the CUDA driver (libcuda.so.1) and \
+                the CUDA runtime of the major version that NIXL was built for (libcudart.so.12 for nixl-cu12)"
+            .to_owned();
+    }
+    format!(
+        "; registering {} bytes may exceed the locked-memory limit (ulimit -l); the container runtime sets this limit",
+        memory.length()
+    )
+}
+
 /// Registers memory with every agent.
 ///
 /// # Errors
@@ -65,11 +78,7 @@ pub(super) fn register(transport: &mut Nixl, memory: Arc<Memory>) -> Result<Nixl
         });
         rails.push(region.map_err(|error| {
             let mut failure = rail_refused(number, &error);
-            failure.message += &format!(
-                "; registering {} bytes may exceed the locked-memory limit (ulimit -l); the \
-                 container runtime sets this limit",
-                memory.length()
-            );
+            failure.message += &common_cause(&memory);
             failure
         })?);
     }

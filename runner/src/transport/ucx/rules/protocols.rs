@@ -76,15 +76,14 @@ fn function_in(title: &str) -> Option<&str> {
     Some(&name[..end.unwrap_or(name.len())])
 }
 
-/// Kind of local memory in a table title, such as `host` in `from host memory` and `cuda` in `into cuda/GPU0 memory`.
+/// Kind of local memory in a table title, such as `host` in `from host memory`. If UCX knows the device that holds the
+/// memory, the title names it instead of the word `memory`, as in `into cuda/GPU0`.
 fn memory_in(title: &str) -> Option<&str> {
-    let (before, _) = title.split_once(" memory")?;
-    // The title of an RMA operation starts with `remote memory`.
-    let before = match before {
-        "remote" => title["remote memory".len()..].split_once(" memory")?.0,
-        other => other,
-    };
-    let (_, kind) = before.rsplit_once(' ')?;
+    let (_, operation) = title.split_once(FUNCTION)?;
+    let mut words = operation
+        .split(' ')
+        .skip_while(|word| !matches!(*word, "from" | "into"));
+    let kind = words.nth(1)?;
     Some(kind.split('/').next().unwrap_or(kind))
 }
 
@@ -188,8 +187,9 @@ ucx: a message of the library";
     fn titles_name_the_kind_of_local_memory() {
         for (title, memory) in [
             ("tagged message by ucp_tag_send* from host memory", Some("host")),
+            ("tagged message by ucp_tag_send* from cuda/GPU0", Some("cuda")),
             (
-                "remote memory write by ucp_put* from cuda/GPU0 memory to host",
+                "remote memory write by ucp_put*(fast-completion) from cuda/GPU0 to host",
                 Some("cuda"),
             ),
             (
@@ -205,7 +205,7 @@ ucx: a message of the library";
         ] {
             assert_eq!(memory_in(title), memory, "{title}");
         }
-        let cuda = PRINTED.replace("from host memory   ", "from cuda/GPU0 memory");
+        let cuda = PRINTED.replace("from host memory", "from cuda/GPU0  ");
         let both = format!("{PRINTED}\n{cuda}");
         let kinds: Vec<_> = parse(&both).0.into_iter().map(|found| found.memory).collect();
         assert_eq!(
