@@ -158,8 +158,11 @@ impl Assignment {
 pub struct ScenarioAssignment {
     /// Name of the scenario in records.
     pub name: String,
-    /// Kind of memory that both workers use.
+    /// Kind of memory of both workers' buffers.
     pub memory: MemoryKind,
+    /// Kind of memory of the target's buffers, if it differs from the initiator's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_memory: Option<MemoryKind>,
     /// How a worker waits for completions. If unset, the worker chooses based on the number of available CPUs and
     /// records its choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]

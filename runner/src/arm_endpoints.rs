@@ -79,9 +79,7 @@ pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> O
         uses_wait: scenarios
             .iter()
             .any(|scenario| scenario.polling == Some(Polling::Wait)),
-        device_memory: scenarios
-            .iter()
-            .any(|scenario| scenario.memory == MemoryKind::Cuda),
+        device_memory: scenarios.iter().any(|scenario| scenario.uses(MemoryKind::Cuda)),
         location: assignment.devices.numa_node.map(Location::NumaNode),
         rank,
         // Each flow of the many-to-many pattern has its own endpoints.
@@ -231,9 +229,15 @@ impl<T: Transport> ArmEndpoints<T> {
         facts.memory = assignment
             .scenarios
             .iter()
-            .filter_map(|scenario| {
+            .flat_map(|scenario| {
+                let [initiator, target] = scenario.memory_kinds();
+                let other = scenario.has_different_kinds().then_some(target);
+                let kinds = [initiator].into_iter().chain(other);
+                kinds.map(move |kind| (scenario, kind))
+            })
+            .filter_map(|(scenario, kind)| {
                 let area_bytes = scenario.area_bytes(assignment.transport.rails().into());
-                let layout = layout::position(buffers.layouts(), scenario.memory, area_bytes)?;
+                let layout = layout::position(buffers.layouts(), kind, area_bytes)?;
                 let facts = memory.iter().find(|facts| facts.layout() == layout)?;
                 Some(facts.for_scenario(&scenario.name))
             })

@@ -72,6 +72,7 @@ fn leg(namespaces: &Namespaces) -> Leg {
         scenario: ScenarioAssignment {
             name: "multicast".to_owned(),
             memory: MemoryKind::Heap,
+            target_memory: None,
             polling: None,
             workload: Workload::ParameterServing(ServingWorkload {
                 delivery: Delivery::Multicast(MulticastDelivery {

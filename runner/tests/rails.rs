@@ -87,6 +87,7 @@ fn leg(
         scenario: ScenarioAssignment {
             name: "writes".to_owned(),
             memory: MemoryKind::Heap,
+            target_memory: None,
             polling: None,
             workload: Workload::Transfer(TransferWorkload {
                 operation: TransferOperation::Write,

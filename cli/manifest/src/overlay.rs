@@ -12,7 +12,7 @@ pub struct Overlay {
     /// Replaces `spec.transport`.
     #[serde(default)]
     pub transport: Option<TransportSpec>,
-    /// Replaces `spec.scenarios[].memory`.
+    /// Replaces `spec.scenarios[].memory`, and removes `spec.scenarios[].targetMemory`.
     #[serde(default)]
     pub memory: Option<MemoryKind>,
     /// Replaces `spec.devices`.
@@ -35,6 +35,7 @@ impl Overlay {
         if let Some(memory) = self.memory {
             for scenario in &mut spec.scenarios {
                 scenario.memory = memory;
+                scenario.target_memory = None;
             }
         }
         if let Some(devices) = &self.devices {

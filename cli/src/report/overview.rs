@@ -262,8 +262,12 @@ pub fn workers(plan: &Plan) -> String {
 pub fn settings(report: &Report<'_>) -> Vec<String> {
     let plan = report.plan;
     let mut memory: Vec<&str> = Vec::new();
-    for scenario in &plan.scenarios {
-        let kind = match scenario.assignment.memory {
+    let kinds = plan
+        .scenarios
+        .iter()
+        .map(|scenario| scenario.assignment.memory_kinds());
+    for kind in kinds.flatten() {
+        let kind = match kind {
             MemoryKind::Heap => "heap",
             MemoryKind::HugePages => "huge pages",
             MemoryKind::SharedMemory => "shared memory",

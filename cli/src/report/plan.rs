@@ -140,7 +140,7 @@ fn devices(plan: &Plan) -> Option<String> {
     let uses_gpu = plan
         .scenarios
         .iter()
-        .any(|scenario| scenario.assignment.memory == MemoryKind::Cuda);
+        .any(|scenario| scenario.assignment.uses(MemoryKind::Cuda));
     let memory = match (uses_gpu, devices.gpus.as_slice(), devices.numa_node) {
         (true, [] | [_], _) => format!("GPU {}", devices.gpu(0)),
         (true, gpus, _) => format!("GPUs {}, each", join(gpus)),

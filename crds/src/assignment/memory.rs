@@ -1,7 +1,7 @@
 //! Memory requirements of a scenario, used by the planner for estimates and by the runner for allocation.
 
 use super::{PingPongWorkload, SLOT_ALIGNMENT, ScenarioAssignment, TransferWorkload, Workload};
-use crate::v1alpha1::{PingPongOperation, TransferBuffers, TransferOperation};
+use crate::v1alpha1::{MemoryKind, PingPongOperation, TransferBuffers, TransferOperation};
 
 /// Maximum size of a memory area in bytes, unless a single message is larger or the workload has segments. The limit
 /// exceeds the cache sizes of most CPUs, so that large transfers are read from main memory, but still allows one area
@@ -20,7 +20,47 @@ pub const MAX_RECEIVES: u32 = 512;
 /// echo can arrive before the send completion has been read.
 pub const PING_PONG_WINDOW: u32 = 4;
 
+/// Sizes in bytes of the source areas of `kind` that one thread with `rails` rails needs for `scenarios`, in ascending
+/// order: one for the scenarios that need at most [`MAX_SHARED_AREA_BYTES`], and one for all others. Both are absent if no
+/// such scenario uses `kind`.
+///
+/// If the two sides of any scenario use different kinds, the areas of all kinds have the same sizes, because an offset
+/// that one side computes must also apply to the other side's memory.
+pub fn area_sizes<'a>(
+    scenarios: impl Iterator<Item = &'a ScenarioAssignment> + Clone,
+    kind: MemoryKind,
+    rails: u64,
+) -> [Option<u64>; 2] {
+    let is_mixed = scenarios.clone().any(ScenarioAssignment::has_different_kinds);
+    [false, true].map(|is_large| {
+        let of_size = scenarios
+            .clone()
+            .filter(|scenario| (scenario.area_bytes(rails) > MAX_SHARED_AREA_BYTES) == is_large);
+        if !of_size.clone().any(|scenario| scenario.uses(kind)) {
+            return None;
+        }
+        let sharing = of_size.filter(|scenario| is_mixed || scenario.uses(kind));
+        sharing.map(|scenario| scenario.area_bytes(rails)).max()
+    })
+}
+
 impl ScenarioAssignment {
+    /// Kinds of memory of the initiator's and the target's buffers.
+    pub fn memory_kinds(&self) -> [MemoryKind; 2] {
+        [self.memory, self.target_memory.unwrap_or(self.memory)]
+    }
+
+    /// Whether either side uses memory of `kind`.
+    pub fn uses(&self, kind: MemoryKind) -> bool {
+        self.memory_kinds().contains(&kind)
+    }
+
+    /// Whether the two sides use different kinds of memory.
+    pub fn has_different_kinds(&self) -> bool {
+        let [initiator, target] = self.memory_kinds();
+        initiator != target
+    }
+
     /// Size in bytes of the source area of one thread with `rails` rails. The target area has the same size.
     pub fn area_bytes(&self, rails: u64) -> u64 {
         let largest = match &self.workload {
@@ -84,4 +124,56 @@ pub fn is_send(workload: &Workload) -> bool {
 /// Number of receives to post on each rail for `in_flight` messages.
 pub fn receives_per_rail(in_flight: u32) -> u32 {
     in_flight.saturating_add(SPARE_RECEIVES).min(MAX_RECEIVES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assignment::Extent;
+    use crate::v1alpha1::Direction;
+
+    fn writes(size: u64, memory: MemoryKind, target_memory: Option<MemoryKind>) -> ScenarioAssignment {
+        ScenarioAssignment {
+            name: "writes".to_owned(),
+            memory,
+            target_memory,
+            polling: None,
+            workload: Workload::Transfer(TransferWorkload {
+                operation: TransferOperation::Write,
+                window: 1,
+                batch: 1,
+                threads: 1,
+                direction: Direction::Unidirectional,
+                buffers: TransferBuffers::Separate,
+                open_loop: None,
+                flush: false,
+                ping: false,
+                read_back: false,
+                segments: false,
+                measured: Extent::Iterations(1),
+                warmup: Extent::Iterations(0),
+            }),
+            max_size_bytes: size,
+        }
+    }
+
+    #[test]
+    fn kinds_have_areas_of_the_same_size_only_if_the_sides_of_a_scenario_differ() {
+        use MemoryKind::{Cuda, Heap, HugePages, SharedMemory};
+        let sizes = |scenarios: &[ScenarioAssignment], kind| {
+            let areas = area_sizes(scenarios.iter(), kind, 1);
+            areas.map(|area| area.map(|bytes| bytes.next_power_of_two() >> 1))
+        };
+        let mut scenarios = vec![writes(1 << 20, Heap, None), writes(1 << 16, SharedMemory, None)];
+        assert_eq!(sizes(&scenarios, Heap), [Some(1 << 20), None]);
+        assert_eq!(sizes(&scenarios, SharedMemory), [Some(1 << 16), None]);
+        assert_eq!(sizes(&scenarios, Cuda), [None, None]);
+        scenarios.push(writes(1 << 12, SharedMemory, Some(Cuda)));
+        scenarios.push(writes(1 << 30, Heap, None));
+        for kind in [SharedMemory, Cuda] {
+            assert_eq!(sizes(&scenarios, kind), [Some(1 << 20), None], "{kind:?}");
+        }
+        assert_eq!(sizes(&scenarios, Heap), [Some(1 << 20), Some(1 << 30)]);
+        assert_eq!(sizes(&scenarios, HugePages), [None, None]);
+    }
 }

@@ -27,9 +27,13 @@ pub struct Scenario {
         schemars(length(min = 1, max = 40), regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))
     )]
     pub name: String,
-    /// Kind of memory of the source and target buffers. Defaults to Heap.
+    /// Kind of memory of the buffers on both sides. Defaults to Heap.
     #[serde(default)]
     pub memory: MemoryKind,
+    /// Kind of memory of the target's buffers, if it differs from the initiator's. Cannot be set for rpc,
+    /// memoryFootprint, parameterServing and command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_memory: Option<MemoryKind>,
     /// Whether an integrity pass verifies every transferred byte before the measurement. Defaults to true.
     #[serde(default = "default_true")]
     pub integrity: bool,
@@ -236,9 +240,10 @@ pub enum Direction {
     Bidirectional,
 }
 
-/// Kind of memory of the source and target buffers. fabricbench never falls back to another kind.
+/// Kind of memory of the buffers. fabricbench never falls back to another kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "crd", schemars(transform = crate::schema::remove_description))]
 pub enum MemoryKind {
     /// Ordinary memory pages.
     #[default]

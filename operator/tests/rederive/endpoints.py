@@ -79,7 +79,7 @@ class Endpoints:
             elif covers_all:
                 known = {"False" if one == "Unknown" else one for one in known}
             answers |= known
-        if scenario.on_gpu:
+        if scenario.uses_gpu:
             reported = {facts.get("staged") for facts in of_arm} - {None}
             for protocols, covers_all in found.values():
                 known = {staging(description, lanes) for description, lanes, *_ in protocols}

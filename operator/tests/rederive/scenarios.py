@@ -41,6 +41,7 @@ class Scenario:
         # Number of pods that run a trainer's workers.
         self.receivers = work.get("receivers", 1)
         self.on_gpu = spec.get("memory") == "Cuda"
+        self.uses_gpu = "Cuda" in (spec.get("memory"), spec.get("targetMemory"))
         self.integrity = spec.get("integrity", True) and not self.mode
         # Flows in the ManyToMany pattern always have a duration.
         self.timed = bool(work.get("duration")) or receivers is not None

@@ -78,6 +78,7 @@ pub fn measure_calls(bytes: u64, calls: u32) -> f64 {
         scenario: ScenarioAssignment {
             name: ARM.to_owned(),
             memory: MemoryKind::Heap,
+            target_memory: None,
             polling: None,
             workload: Workload::Rpc(RpcWorkload {
                 pattern: RpcPattern::Call,
@@ -137,6 +138,7 @@ fn run(setting: &Setting<'_>, workload: Workload, value: impl Fn(&Posted) -> f64
         scenario: ScenarioAssignment {
             name: ARM.to_owned(),
             memory: setting.memory,
+            target_memory: None,
             polling: Some(Polling::Spin),
             workload,
             max_size_bytes: setting.size,

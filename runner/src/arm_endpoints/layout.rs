@@ -6,9 +6,10 @@
 //! sufficient. Otherwise, transfers in flight share slots in a measured pass, whereas an integrity pass keeps fewer
 //! transfers in flight.
 
+use crds::assignment::memory::area_sizes;
 pub use crds::assignment::memory::{
-    CONTROL_BYTES, MAX_RECEIVES, MAX_SHARED_AREA_BYTES, PING_PONG_WINDOW, SPARE_RECEIVES, is_send,
-    receives_per_rail, shares_buffers, window,
+    CONTROL_BYTES, MAX_RECEIVES, PING_PONG_WINDOW, SPARE_RECEIVES, is_send, receives_per_rail,
+    shares_buffers, window,
 };
 use crds::assignment::{Assignment, SLOT_ALIGNMENT};
 use crds::striping::Stripes;
@@ -50,18 +51,10 @@ impl Slots {
 }
 
 impl Layout {
-    /// Layouts of the memory that the scenarios of `kind` need for each thread, in ascending order: one for the scenarios
-    /// that need at most [`MAX_SHARED_AREA_BYTES`], and one for all others. Empty if no scenario uses `kind`.
+    /// Layouts of the memory of `kind` that each thread needs, in ascending order of their [sizes](area_sizes).
     pub fn of_kind(assignment: &Assignment, kind: MemoryKind) -> Vec<Self> {
         let rails = u64::from(assignment.transport.rails());
-        let scenarios = assignment
-            .scenarios
-            .iter()
-            .filter(|scenario| scenario.memory == kind);
-        let areas = scenarios.map(|scenario| scenario.area_bytes(rails));
-        let (large, shared): (Vec<_>, Vec<_>) = areas.partition(|bytes| *bytes > MAX_SHARED_AREA_BYTES);
-        let largest = [shared, large].map(|areas| areas.into_iter().max());
-        largest
+        area_sizes(assignment.scenarios.iter(), kind, rails)
             .into_iter()
             .flatten()
             .map(|area_bytes| Self { area_bytes })

@@ -83,6 +83,7 @@ pub fn assignment(request: &Request, rendezvous: Rendezvous, local: &LocalChoice
             .map(|scenario| ScenarioAssignment {
                 name: scenario.name().into(),
                 memory: request.memory,
+                target_memory: None,
                 polling: None,
                 workload: scenario.workload(),
                 max_size_bytes: scenario.size_bytes(),

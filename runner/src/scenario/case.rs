@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crds::assignment::{ArmAssignment, Pass, ScenarioAssignment, Workload};
-use crds::v1alpha1::TransferOperation;
+use crds::v1alpha1::{MemoryKind, TransferOperation};
 
 use super::command_site::CommandSite;
 
@@ -22,6 +22,15 @@ impl Role {
         match self {
             Self::Initiator => Self::Target,
             Self::Target => Self::Initiator,
+        }
+    }
+
+    /// Kind of memory that the side with this role uses in `scenario`.
+    pub fn memory_kind(self, scenario: &ScenarioAssignment) -> MemoryKind {
+        let [initiator, target] = scenario.memory_kinds();
+        match self {
+            Self::Initiator => initiator,
+            Self::Target => target,
         }
     }
 }

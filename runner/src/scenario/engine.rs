@@ -15,7 +15,7 @@ use std::sync::Arc;
 use crds::record::{CaseFailure, FailureReason};
 
 pub use post::TransferOffsets;
-pub use setup::{Setup, data_seed};
+pub use setup::{BufferLayouts, Setup, data_seed};
 
 use super::gate::Gate;
 use super::geometry::Geometry;

@@ -33,6 +33,7 @@ pub fn probe<T: Transport>(
     let scenario = ScenarioAssignment {
         name: "probe".to_owned(),
         memory: MemoryKind::Heap,
+        target_memory: None,
         polling: None,
         workload: Workload::PingPong(PingPongWorkload {
             operation: PingPongOperation::Send,
@@ -78,7 +79,7 @@ pub fn probe<T: Transport>(
         };
         let setup = Setup {
             case: &case,
-            kind: None,
+            buffers: None,
             layout: Layout { area_bytes: 0 },
             polling,
             facts: facts.clone(),

@@ -11,7 +11,7 @@ use super::case_protocol::{self, SideContext, Work};
 use super::case_report::{CaseReport, SideOutcome};
 use super::check;
 use super::command;
-use super::engine::{Engine, Setup, data_seed, failure};
+use super::engine::{BufferLayouts, Engine, Setup, data_seed, failure};
 use super::flow_coordinator::{FlowCoordinator, coordinate_flows};
 use super::footprint;
 use super::gate::Gate;
@@ -79,8 +79,11 @@ pub fn run_flows<T: Transport>(
         .unwrap_or_else(|failure| cases.iter().map(|_| Err(failure.clone())).collect())
 }
 
-/// Index of the layout whose memory `case` uses.
-fn layout_index<T: Transport>(endpoints: &ArmEndpoints<T>, case: &Case<'_>) -> Result<usize, CaseFailure> {
+/// Layout indexes of the memory that `case` uses on this side and on the peer.
+fn layout_indexes<T: Transport>(
+    endpoints: &ArmEndpoints<T>,
+    case: &Case<'_>,
+) -> Result<BufferLayouts, CaseFailure> {
     // A case that sends no payload over the fabric can use any memory of the kind.
     let off_fabric = case.scenario.workload.is_off_fabric(case.arm.channel);
     let needed = if off_fabric {
@@ -89,17 +92,20 @@ fn layout_index<T: Transport>(endpoints: &ArmEndpoints<T>, case: &Case<'_>) -> R
         case.scenario.area_bytes(rails(endpoints))
     };
     let largest = case.scenario.max_size_bytes;
-    let found = layout::position(&endpoints.layouts, case.scenario.memory, needed);
-    let Some(kind) = found.filter(|_| case.size_bytes <= largest) else {
+    let index = |role: Role| {
+        let kind = role.memory_kind(case.scenario);
+        layout::position(&endpoints.layouts, kind, needed).filter(|_| case.size_bytes <= largest)
+    };
+    let (Some(own), Some(peer)) = (index(case.role), index(case.role.other())) else {
         let message = format!(
             "no memory was prepared for {} bytes of scenario {:?}, whose largest size is {largest} bytes",
             case.size_bytes, case.scenario.name
         );
         return Err(failure(FailureReason::InvalidAssignment, message));
     };
-    match &endpoints.memory_failures[kind] {
+    match &endpoints.memory_failures[own] {
         Some(failure) => Err(failure.clone()),
-        None => Ok(kind),
+        None => Ok(BufferLayouts { own, peer }),
     }
 }
 
@@ -118,7 +124,7 @@ fn run_concurrently<T: Transport>(
         return Ok(Vec::new());
     };
     let thread_count = first.scenario.workload.threads();
-    let kind = layout_index(endpoints, first)?;
+    let buffers = layout_indexes(endpoints, first)?;
     let rails = rails(endpoints);
     let flow_threads = endpoints.threads_per_flow.max(1);
     let needed = flow_threads * (cases.len() - 1) + thread_count as usize;
@@ -143,8 +149,8 @@ fn run_concurrently<T: Transport>(
             gate: Gate::new(thread_count),
             setup: Setup {
                 case,
-                kind: Some(kind),
-                layout: endpoints.layouts[kind].1,
+                buffers: Some(buffers),
+                layout: endpoints.layouts[buffers.own].1,
                 polling: case.scenario.polling.unwrap_or(endpoints.polling),
                 facts: endpoints.facts().clone(),
                 publication: publication.as_ref(),

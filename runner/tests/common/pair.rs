@@ -43,6 +43,7 @@ pub fn scenario(workload: Workload) -> ScenarioAssignment {
     ScenarioAssignment {
         name: "scenario".to_owned(),
         memory: MemoryKind::Heap,
+        target_memory: None,
         polling: None,
         workload,
         max_size_bytes: 64 * 1024,

@@ -117,6 +117,7 @@ fn ping_pong(measured: Extent) -> ScenarioAssignment {
     ScenarioAssignment {
         name: "small".into(),
         memory: MemoryKind::Heap,
+        target_memory: None,
         polling: None,
         workload: Workload::PingPong(PingPongWorkload {
             operation: PingPongOperation::Send,
@@ -131,6 +132,7 @@ fn transfer() -> ScenarioAssignment {
     ScenarioAssignment {
         name: "large".into(),
         memory: MemoryKind::Heap,
+        target_memory: None,
         polling: None,
         workload: Workload::Transfer(TransferWorkload {
             operation: TransferOperation::Write,

@@ -129,9 +129,12 @@ fn workload(plan: &Plan, scenario: &ScenarioAssignment) -> String {
             );
         }
     };
+    let memory = match scenario.memory_kinds() {
+        [kind, target] if kind == target => format!("{kind:?}"),
+        [initiator, target] => format!("{initiator:?}, target {target:?}"),
+    };
     format!(
-        "{what} · {:?}{} · {} after {} of warm-up",
-        scenario.memory,
+        "{what} · {memory}{} · {} after {} of warm-up",
         polling_text(scenario),
         extent(measured, noun),
         extent(warmup, noun)

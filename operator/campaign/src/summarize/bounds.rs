@@ -85,7 +85,7 @@ pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> 
         // use the opposite direction. A thread copies written and read bytes one after another.
         let directions = if transfer.read_back { 2.0 } else { both_post };
         let threads = f64::from(workload.threads());
-        let is_copied_by_cpus = planned.assignment.memory != MemoryKind::Cuda;
+        let is_copied_by_cpus = !planned.assignment.uses(MemoryKind::Cuda);
         let copies = copy_rate
             .filter(|_| is_copied_by_cpus)
             .map(|rate| rate * threads * both_post);

@@ -146,7 +146,7 @@ impl ScenarioWork {
                 operation,
                 TransferOperation::Write | TransferOperation::WriteImmediate
             ),
-            gpu_memory: scenario.assignment.memory == MemoryKind::Cuda,
+            gpu_memory: scenario.assignment.uses(MemoryKind::Cuda),
         }
     }
 

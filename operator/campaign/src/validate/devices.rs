@@ -36,7 +36,7 @@ fn check_gpus(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: 
     let gpus = &spec.devices.gpus;
     let gpu_scenarios = scenarios
         .iter()
-        .filter(|scenario| scenario.assignment.memory == MemoryKind::Cuda);
+        .filter(|scenario| scenario.assignment.uses(MemoryKind::Cuda));
     let most_threads = gpu_scenarios
         .map(|scenario| scenario.assignment.workload.threads())
         .max();

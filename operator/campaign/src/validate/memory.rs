@@ -22,10 +22,9 @@ pub(super) fn check(
 ) {
     check_huge_pages(spec, variants, scenarios, report);
     for scenario in scenarios {
-        if scenario.assignment.memory != MemoryKind::Cuda {
+        let Some(path) = field_with(scenario, MemoryKind::Cuda) else {
             continue;
-        }
-        let path = format!("spec.scenarios[{}].memory", scenario.index);
+        };
         if spec.resources.gpus == 0 {
             report.add(&path, ProblemKind::NoGpu);
         }
@@ -35,6 +34,17 @@ pub(super) fn check(
             }
         }
     }
+}
+
+/// Path of the field that selects `kind` for one of the sides of `scenario`; `None` if neither side uses it.
+pub(super) fn field_with(scenario: &ValidatedScenario, kind: MemoryKind) -> Option<String> {
+    let [initiator, target] = scenario.assignment.memory_kinds();
+    let name = match kind {
+        _ if initiator == kind => "memory",
+        _ if target == kind => "targetMemory",
+        _ => return None,
+    };
+    Some(format!("spec.scenarios[{}].{name}", scenario.index))
 }
 
 fn device_memory_problem(
@@ -69,10 +79,21 @@ fn check_huge_pages(
         report.add(path, ProblemKind::HugePagesMultiple { given });
     }
     let processes = processes_of_a_worker(spec, variants);
+    let rails = spec.transport.rails();
+    let is_large =
+        |scenario: &ValidatedScenario| scenario.assignment.area_bytes(rails.into()) > MAX_SHARED_AREA_BYTES;
+    let uses_huge_pages = |scenario: &ValidatedScenario| scenario.assignment.uses(MemoryKind::HugePages);
+    // See `area_sizes` in `crds::assignment::memory`.
+    let is_mixed = scenarios
+        .iter()
+        .any(|scenario| scenario.assignment.has_different_kinds());
+    let shares_huge_pages = |scenario: &ValidatedScenario| {
+        let mut users = scenarios.iter().filter(|other| uses_huge_pages(other));
+        is_mixed && users.any(|other| is_large(other) == is_large(scenario))
+    };
     let on_huge_pages = scenarios
         .iter()
-        .filter(|scenario| scenario.assignment.memory == MemoryKind::HugePages);
-    let rails = spec.transport.rails();
+        .filter(|scenario| uses_huge_pages(scenario) || shares_huge_pages(scenario));
     let many_to_many = spec.placement.many_to_many();
     let needs = on_huge_pages.map(|scenario| {
         let threads = threads_per_process(&scenario.assignment, many_to_many);
@@ -80,8 +101,7 @@ fn check_huge_pages(
         let needed = thread_bytes
             .next_multiple_of(HUGE_PAGE_BYTES)
             .saturating_mul(threads * processes);
-        let is_large = scenario.assignment.area_bytes(rails.into()) > MAX_SHARED_AREA_BYTES;
-        (is_large, (needed, &scenario.assignment.name))
+        (is_large(scenario), (needed, &scenario.assignment.name))
     });
     // Scenarios share memory, but those with large areas have memory of their own.
     let (large, shared): (Vec<_>, Vec<_>) = needs.partition(|(is_large, _)| *is_large);

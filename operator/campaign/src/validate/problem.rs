@@ -675,6 +675,14 @@ pub enum ProblemKind {
         /// Channel of the variant.
         channel: RpcChannel,
     },
+    /// The target's memory is specified for a workload whose sides cannot use different kinds.
+    #[snafu(display(
+        "the sides of `{workload}` cannot use different kinds of memory. Remove `targetMemory`"
+    ))]
+    TargetMemory {
+        /// Field of the workload.
+        workload: &'static str,
+    },
     /// A memory footprint scenario uses memory other than ordinary host memory.
     #[snafu(display("the consumers measure host memory. Use `memory: Heap`, or remove `memory`"))]
     FootprintMemory,

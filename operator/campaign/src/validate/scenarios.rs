@@ -10,8 +10,8 @@ use crds::assignment::{
 };
 use crds::units::{self, Size};
 use crds::v1alpha1::{
-    Arrivals, BenchmarkRunSpec, Load, ManyToMany, MemoryFootprint, Metric, OpenLoop, PingPong, Rpc, Scenario,
-    ScenarioWorkload, SizeOperations, Transfer,
+    Arrivals, BenchmarkRunSpec, Load, ManyToMany, MemoryFootprint, MemoryKind, Metric, OpenLoop, PingPong,
+    Rpc, Scenario, ScenarioWorkload, SizeOperations, Transfer,
 };
 
 use super::problem::Reporter;
@@ -103,6 +103,22 @@ impl ScenarioExpander<'_> {
         sweep::expand(&validated, sweep, &scenario.operation_counts)
     }
 
+    /// Kind of the target's memory if it differs from the initiator's.
+    fn target_memory(&mut self, scenario: &Scenario, given: ScenarioWorkload<'_>) -> Option<MemoryKind> {
+        let kind = scenario.target_memory?;
+        if matches!(
+            given,
+            ScenarioWorkload::Rpc(_)
+                | ScenarioWorkload::MemoryFootprint(_)
+                | ScenarioWorkload::ParameterServing(_)
+                | ScenarioWorkload::Command(_)
+        ) {
+            let workload = given.field();
+            self.add("targetMemory", ProblemKind::TargetMemory { workload });
+        }
+        (kind != scenario.memory).then_some(kind)
+    }
+
     fn apply_defaults(&mut self, scenario: &Scenario, given: ScenarioWorkload<'_>) -> ValidatedScenario {
         let field = given.field();
         let workload = match given {
@@ -140,6 +156,7 @@ impl ScenarioExpander<'_> {
         let assignment = ScenarioAssignment {
             name: scenario.name.clone(),
             memory: scenario.memory,
+            target_memory: self.target_memory(scenario, given),
             polling: scenario.polling,
             workload,
             max_size_bytes: sizes.iter().copied().max().unwrap_or(0),

@@ -5,7 +5,7 @@ use crds::assignment::Workload;
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, TransferOperation, TransportSpec, UcxMessages};
 
 use super::problem::Reporter;
-use super::{ProblemKind, ValidatedScenario, nixl, one_per_sweep};
+use super::{ProblemKind, ValidatedScenario, memory, nixl, one_per_sweep};
 
 /// Reports every variant whose transport has a different number of rails, and every scenario whose operation differs
 /// between the libraries of the variants.
@@ -101,14 +101,9 @@ fn check_messages(
         return;
     }
     for scenario in one_per_sweep(scenarios) {
-        let index = scenario.index;
-        if scenario.assignment.memory == MemoryKind::Cuda {
-            report.add(
-                format!("spec.scenarios[{index}].memory"),
-                ProblemKind::ActiveMessagesToGpu {
-                    path: format!("{path}.ucx"),
-                },
-            );
+        if let Some(field) = memory::field_with(scenario, MemoryKind::Cuda) {
+            let path = format!("{path}.ucx");
+            report.add(field, ProblemKind::ActiveMessagesToGpu { path });
         }
     }
 }
@@ -132,16 +127,12 @@ fn check_allocation(
         );
     }
     for scenario in one_per_sweep(scenarios) {
-        let index = scenario.index;
-        let kind = scenario.assignment.memory;
-        if kind != MemoryKind::Heap {
-            report.add(
-                format!("spec.scenarios[{index}].memory"),
-                ProblemKind::LibraryMemoryKind {
-                    kind,
-                    path: path.clone(),
-                },
-            );
+        let mut kinds = scenario.assignment.memory_kinds().into_iter();
+        if let Some(kind) = kinds.find(|kind| *kind != MemoryKind::Heap)
+            && let Some(field) = memory::field_with(scenario, kind)
+        {
+            let path = path.clone();
+            report.add(field, ProblemKind::LibraryMemoryKind { kind, path });
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crds::assignment::Workload;
 use crds::record::{CaseFailure, FabricFacts, FailureReason, InjectLimits};
-use crds::v1alpha1::{Polling, TransferOperation};
+use crds::v1alpha1::{MemoryKind, Polling, TransferOperation};
 
 use super::{Engine, failure};
 use crate::arm_endpoints::endpoint_thread::EndpointThread;
@@ -25,12 +25,21 @@ use crate::scenario::ping_state::PingState;
 use crate::scenario::waiting::IdleWaiter;
 use crate::transport::{Region, Transport};
 
+/// Layout indexes of the memory that a case uses.
+#[derive(Clone, Copy, Debug)]
+pub struct BufferLayouts {
+    /// Index of this side's memory.
+    pub own: usize,
+    /// Index of the peer's memory.
+    pub peer: usize,
+}
+
 /// Settings that the threads of one side share in a case.
 pub struct Setup<'a> {
     /// Case to run.
     pub case: &'a Case<'a>,
-    /// Index of the case's memory kind; `None` if no payload is sent.
-    pub kind: Option<usize>,
+    /// Layout indexes of the case's memory; `None` if no payload is sent.
+    pub buffers: Option<BufferLayouts>,
     /// Layout of the case's memory.
     pub layout: Layout,
     /// Polling mode of this side.
@@ -65,10 +74,10 @@ impl<'a, T: Transport> Engine<'a, T> {
                 format!("rank {rank} is not connected: its endpoints failed to open or are unreachable");
             return Err(failure(FailureReason::FabricUnreachable, message));
         };
-        let remote = match setup.kind.map(|kind| peer.regions.get(kind)) {
+        let remote = match setup.buffers.map(|buffers| peer.regions.get(buffers.peer)) {
             Some(Some(Some(keys))) => keys.clone(),
             Some(_) => {
-                let kind = case.scenario.memory;
+                let kind = case.role.other().memory_kind(case.scenario);
                 let message = format!(
                     "rank {rank} has no {kind:?} memory; this rank's endpoint record contains the cause"
                 );
@@ -76,7 +85,8 @@ impl<'a, T: Transport> Engine<'a, T> {
             }
             None => Vec::new(),
         };
-        if let Some(Some(region)) = setup.kind.and_then(|kind| thread.data.get(kind)) {
+        let own = setup.buffers.map(|buffers| buffers.own);
+        if let Some(Some(region)) = own.and_then(|own| thread.data.get(own)) {
             let current = region.memory().make_current();
             current.map_err(|error| failure(error.reason(), error.to_string()))?;
         }
@@ -132,7 +142,7 @@ impl<'a, T: Transport> Engine<'a, T> {
             tag,
             peer: peer.peer,
             remote: remote.into(),
-            region: setup.kind.unwrap_or(usize::MAX),
+            region: setup.buffers.map_or(usize::MAX, |buffers| buffers.own),
             receives_payload: payload_arrives(case) && geometry.operation == TransferOperation::Send,
             timed: is_transfer,
             posting,
@@ -185,7 +195,7 @@ fn inject_policy(setup: &Setup<'_>, operation: TransferOperation, limits: &Injec
         TransferOperation::Send => (setup.case.arm.inject_max_bytes, limits.send_bytes),
         TransferOperation::WriteImmediate => (setup.case.arm.inject_max_bytes, limits.write_bytes),
     };
-    let device = setup.case.scenario.memory == crds::v1alpha1::MemoryKind::Cuda;
+    let device = setup.case.role.memory_kind(setup.case.scenario) == MemoryKind::Cuda;
     InjectPolicy::new(arm_max, provider_max, device)
 }
 

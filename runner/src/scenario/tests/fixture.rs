@@ -104,9 +104,21 @@ pub fn assignment(scenario: &ScenarioAssignment, arm: &ArmAssignment, rails: u32
 impl Pair {
     /// Creates two connected workers with `rails` rails, for sizes up to `max_size_bytes`.
     pub fn new(workload: Workload, arm: ArmAssignment, rails: u32, max_size_bytes: u64) -> Self {
+        Self::with_target_memory(None, workload, arm, rails, max_size_bytes)
+    }
+
+    /// Creates two connected workers, of which the initiator has ordinary memory.
+    pub fn with_target_memory(
+        target_memory: Option<MemoryKind>,
+        workload: Workload,
+        arm: ArmAssignment,
+        rails: u32,
+        max_size_bytes: u64,
+    ) -> Self {
         let scenario = ScenarioAssignment {
             name: "test".to_owned(),
             memory: MemoryKind::Heap,
+            target_memory,
             polling: None,
             workload,
             max_size_bytes,

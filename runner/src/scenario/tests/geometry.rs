@@ -20,6 +20,7 @@ fn geometry(buffers: TransferBuffers, pass: Pass) -> Geometry {
     let scenario = ScenarioAssignment {
         name: "test".to_owned(),
         memory: MemoryKind::Heap,
+        target_memory: None,
         polling: None,
         workload: Workload::Transfer(workload),
         max_size_bytes: 1 << 20,

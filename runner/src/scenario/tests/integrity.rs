@@ -2,6 +2,7 @@
 
 use crds::assignment::{ArmAssignment, TransferWorkload, Workload};
 use crds::v1alpha1::Direction;
+use crds::v1alpha1::MemoryKind;
 use crds::v1alpha1::PingPongOperation;
 use crds::v1alpha1::TransferBuffers;
 use crds::v1alpha1::TransferOperation::{self, Read, Send, Write, WriteImmediate};
@@ -49,6 +50,36 @@ fn checks_every_byte_of_every_transfer_at_its_destination() {
             assert_eq!(destination.crc32c_expected, destination.crc32c_found);
             assert_eq!(source.bytes, 0);
         }
+    }
+}
+
+#[test]
+fn the_sides_may_use_different_kinds_of_memory() {
+    let workloads = OPERATIONS.map(|operation| Workload::Transfer(transfer(operation, 8, 3, 10)));
+    let both = Workload::Transfer(TransferWorkload {
+        direction: Direction::Bidirectional,
+        ..transfer(Write, 8, 3, 10)
+    });
+    let echoed = ping_pong(PingPongOperation::Send, 20);
+    for workload in workloads.into_iter().chain([both, echoed]) {
+        let kind = Some(MemoryKind::SharedMemory);
+        let mut pair = Pair::with_target_memory(kind, workload.clone(), BASELINE, 4, 1 << 17);
+        for size in SIZES {
+            let (initiator, target) = pair.check(size);
+            for side in [initiator, target] {
+                assert_eq!(side.crc32c_expected, side.crc32c_found, "{workload:?}");
+                assert_eq!((side.first_mismatch, side.torn_chunks), (None, 0));
+            }
+            pair.measure(size);
+        }
+        let kinds: Vec<_> = pair
+            .initiator
+            .facts()
+            .memory
+            .iter()
+            .map(|facts| facts.kind)
+            .collect();
+        assert_eq!(kinds, [MemoryKind::Heap, MemoryKind::SharedMemory]);
     }
 }
 

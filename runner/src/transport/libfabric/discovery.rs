@@ -3,7 +3,7 @@
 
 use super::error::{cannot_open_library, no_device, rail_refused, refused};
 use super::ffi::{self, Info};
-use super::rules::absence::missing_device_reason;
+use super::rules::absence::{gpu_memory_requirement, missing_device_reason};
 use super::rules::attributes::Attributes;
 use super::rules::environment;
 use super::rules::hints::{Hints, Requirements, hint_candidates};
@@ -335,20 +335,8 @@ impl DeviceSearch<'_> {
     }
 
     fn no_device_memory_message(&self) -> String {
-        use LibfabricProvider::{Net, Tcp, TcpRxm};
         let identity = self.library.identity();
-        let required = match self.requested.provider {
-            Tcp | Net | TcpRxm => {
-                "No release up to 2.6 supports GPU memory over TCP. Use UCX with the transports tcp and cuda_copy, or \
-                 the provider shm on one machine"
-                    .to_owned()
-            }
-            _ => format!(
-                "Required: a libfabric that was compiled with CUDA support, and the CUDA runtime (libcudart.so), which \
-                 libfabric opens itself, in the image. Try: FI_LOG_LEVEL=warn fi_info -p {} -c FI_HMEM",
-                self.requested.name
-            ),
-        };
+        let required = gpu_memory_requirement(self.requested.provider, self.requested.name);
         format!(
             "provider {} of libfabric {} at {} has devices, but none supports GPU memory (FI_HMEM). {required}",
             self.requested.provider.name(),
