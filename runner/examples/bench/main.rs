@@ -180,12 +180,14 @@ impl Setting<'_> {
             Case::PingPong => (400_000_000, 20_000),
             Case::Writes | Case::Reads | Case::Messages => (2_000_000_000, 100_000),
         };
-        // Small operations over shared memory take about a tenth of the time of those over a network.
-        let factor = match Medium::of(self.fabric) {
-            Medium::Network => 1,
-            Medium::SharedMemory => 10,
+        // Small operations over shared memory take about a tenth of the time of those over a network. On a GPU, they take
+        // longer, because the driver is called for each copy.
+        let tenths = match (self.memory, Medium::of(self.fabric)) {
+            (MemoryKind::Cuda, _) => 1,
+            (_, Medium::Network) => 10,
+            (_, Medium::SharedMemory) => 100,
         };
-        u32::try_from((factor * bytes / self.size).clamp(20, factor * max)).unwrap()
+        u32::try_from((tenths * bytes / self.size).clamp(200, tenths * max) / 10).unwrap()
     }
 }
 
