@@ -21,6 +21,7 @@ pub(super) fn check(
     };
     let path = format!("{path}.nixl");
     check_operations(&path, scenarios, report);
+    check_engine_config(&path, nixl, report);
     if let Some(descriptors) = nixl.descriptors {
         check_descriptors(&path, nixl, descriptors, scenarios, report);
     }
@@ -42,6 +43,23 @@ fn check_operations(path: &str, scenarios: &[ValidatedScenario], report: &mut Re
                     path: path.to_owned(),
                 },
             );
+        }
+    }
+}
+
+/// Reports UCX settings that NIXL would not pass on: it splits `engine_config` at every comma, so the value of a setting
+/// cannot be a list.
+fn check_engine_config(path: &str, nixl: &Nixl, report: &mut Reporter) {
+    for (index, parameter) in nixl.parameters.iter().enumerate() {
+        if parameter.name != "engine_config" {
+            continue;
+        }
+        let mut settings = parameter.value.split(',');
+        if let Some(setting) = settings.find(|setting| !setting.contains('=')) {
+            let kind = ProblemKind::ListInEngineConfig {
+                setting: setting.to_owned(),
+            };
+            report.add(format!("{path}.parameters[{index}].value"), kind);
         }
     }
 }

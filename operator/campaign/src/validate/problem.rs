@@ -675,6 +675,15 @@ pub enum ProblemKind {
         /// Channel of the variant.
         channel: RpcChannel,
     },
+    /// A NIXL parameter with UCX settings contains a part that is not a setting.
+    #[snafu(display(
+        "NIXL splits engine_config at commas, and \"{setting}\" is not of the form NAME=VALUE. If the value of a setting \
+         is a list, set the variable in the variant's environment instead, for example UCX_TLS"
+    ))]
+    ListInEngineConfig {
+        /// Part of the value between two commas.
+        setting: String,
+    },
     /// The target's memory is specified for a workload whose sides cannot use different kinds.
     #[snafu(display(
         "the sides of `{workload}` cannot use different kinds of memory. Remove `targetMemory`"

@@ -8,8 +8,8 @@ use crate::memory::Memory;
 use crate::transport::RemoteKey;
 use libc::iovec;
 use libfabric_sys::bindings::{
-    FI_HMEM_CUDA, FI_MR_VIRT_ADDR, FI_READ, FI_RECV, FI_REMOTE_READ, FI_REMOTE_WRITE, FI_SEND, FI_WRITE,
-    fi_mr_attr, fid_domain, fid_mr,
+    FI_HMEM_CUDA, FI_HMEM_DEVICE_ONLY, FI_MR_VIRT_ADDR, FI_READ, FI_RECV, FI_REMOTE_READ, FI_REMOTE_WRITE,
+    FI_SEND, FI_WRITE, fi_mr_attr, fid_domain, fid_mr,
 };
 use libfabric_sys::{Padded, calls};
 use std::ffi::{c_int, c_void};
@@ -152,6 +152,8 @@ fn register_host_memory(
     }
 }
 
+/// Registers GPU memory. FI_HMEM_DEVICE_ONLY states that the CPU cannot access it; without this flag, shm copies it through
+/// host memory instead of between the GPUs.
 fn register_device_memory(
     domain: &Owned<fid_domain>,
     memory: &Memory,
@@ -174,5 +176,5 @@ fn register_device_memory(
     fields.device.cuda = gpu;
     // SAFETY: the domain is open; the attribute and its iovec are valid during the call, and the caller keeps the
     // memory allocated until the region is closed.
-    unsafe { calls::fi_mr_regattr(domain.as_ptr(), attr.as_mut_ptr(), 0, out) }
+    unsafe { calls::fi_mr_regattr(domain.as_ptr(), attr.as_mut_ptr(), FI_HMEM_DEVICE_ONLY, out) }
 }
