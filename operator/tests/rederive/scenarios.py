@@ -41,6 +41,7 @@ class Scenario:
         # Number of pods that run a trainer's workers.
         self.receivers = work.get("receivers", 1)
         self.on_gpu = spec.get("memory") == "Cuda"
+        self.is_mixed = spec.get("targetMemory", spec.get("memory", "Heap")) != spec.get("memory", "Heap")
         self.uses_gpu = "Cuda" in (spec.get("memory"), spec.get("targetMemory"))
         self.integrity = spec.get("integrity", True) and not self.mode
         # Flows in the ManyToMany pattern always have a duration.

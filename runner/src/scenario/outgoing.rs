@@ -25,6 +25,9 @@ pub struct Outgoing {
     completed: u64,
     last_completion: u64,
     latest: u64,
+    /// Number of completed transfers at which the time is kept, and this time.
+    awaited: u64,
+    awaited_completion: u64,
     recorder: Option<Recorder>,
 }
 
@@ -59,6 +62,8 @@ impl Outgoing {
             completed: 0,
             last_completion: 0,
             latest: 0,
+            awaited: u64::MAX,
+            awaited_completion: 0,
             recorder: None,
         }
     }
@@ -108,6 +113,16 @@ impl Outgoing {
     /// Time at which the last transfer completed.
     pub fn last_completion(&self) -> u64 {
         self.last_completion
+    }
+
+    /// Keeps the time at which the transfer number `completed`, counted from the start of the case, completes.
+    pub fn await_completion(&mut self, completed: u64) {
+        self.awaited = completed;
+    }
+
+    /// Time at which the awaited transfer completed. Call this only after it has completed.
+    pub fn awaited_completion(&self) -> u64 {
+        self.awaited_completion
     }
 
     /// Makes the next transfers use the slots in order, starting with slot `first`. Has no effect while transfers are
@@ -171,6 +186,9 @@ impl Outgoing {
             self.completed += 1;
             self.last_completion = now;
             self.latest = now;
+            if self.completed == self.awaited {
+                self.awaited_completion = now;
+            }
             if let Some(recorder) = &mut self.recorder {
                 recorder.record(now.saturating_sub(state.posted_at));
             }
@@ -195,6 +213,20 @@ mod tests {
         assert_eq!((outgoing.in_flight(), outgoing.completed()), (0, 1));
         let latency = Recorder::finish(outgoing.set_recorder(None));
         assert_eq!((latency.min_nanos, latency.max_nanos), (70, 70));
+    }
+
+    #[test]
+    fn keeps_the_time_of_the_awaited_transfer() {
+        let mut outgoing = Outgoing::new(4, false);
+        outgoing.await_completion(2);
+        for now in [10, 20, 30] {
+            let assigned = outgoing.assign_slot(1, 0).unwrap();
+            outgoing.chunk_done(assigned.slot, now);
+        }
+        assert_eq!(
+            (outgoing.awaited_completion(), outgoing.last_completion()),
+            (20, 30)
+        );
     }
 
     #[test]

@@ -6,9 +6,9 @@
 //!
 //! 1. It posts until a transfer has completed, and reports that it is active.
 //! 2. When all threads are active, the windows may open. A window opens at the first completion after that. It closes
-//!    at the first completion after the duration that the scenario specifies, or when the number of transfers that it
-//!    specifies have completed. Completions that are observed at the same time all belong to the window. Rates are
-//!    computed between completions, so that the transfers in flight at both ends of the window do not matter.
+//!    at the first completion after the duration that the scenario specifies, or at the completion that reaches the
+//!    number of transfers that it specifies. Rates are computed between completions, so that the transfers in flight at
+//!    both ends of the window do not matter.
 //! 3. It continues to post until the windows of all threads have closed.
 //!
 //! The coordinator moves the flows through these phases ([`super::phases`]). Before the first phase, it waits until
@@ -175,6 +175,33 @@ impl<'a> SimultaneousPoster<'a> {
         }
     }
 
+    /// Number of operations in the window; `None` if the window has a duration.
+    fn count(&self) -> Option<u64> {
+        match self.measured {
+            Extent::DurationNanos(_) => None,
+            Extent::Iterations(count)
+            | Extent::FillWindow {
+                min_iterations: count,
+                ..
+            } => Some(count.into()),
+        }
+    }
+
+    /// Time at which the window closes that opened at `opened` after `before` completions, and its number of operations;
+    /// `None` if it is still open. More operations may already have completed, because posting a burst can include
+    /// several polls. They do not belong to a window with a number of operations.
+    fn end<T: Transport>(&self, engine: &Engine<'_, T>, opened: u64, before: u64) -> Option<(u64, u64)> {
+        let completed = engine.outgoing.completed() - before;
+        match (self.measured, self.count()) {
+            (_, Some(count)) => (completed >= count).then(|| (engine.outgoing.awaited_completion(), count)),
+            (Extent::DurationNanos(duration), _) => {
+                let now = engine.outgoing.last_completion();
+                (now.saturating_sub(opened) >= duration).then_some((now, completed))
+            }
+            (Extent::Iterations(_) | Extent::FillWindow { .. }, None) => None,
+        }
+    }
+
     /// Returns the state after transfers have completed, the last one at `now`. `completed` transfers have completed so
     /// far.
     fn after_completion<T: Transport>(
@@ -194,6 +221,9 @@ impl<'a> SimultaneousPoster<'a> {
                 if let Some(pings) = &mut self.pings {
                     pings.start(engine);
                 }
+                if let Some(count) = self.count() {
+                    engine.outgoing.await_completion(completed + count);
+                }
                 State::Open {
                     opened: now,
                     completed,
@@ -203,10 +233,9 @@ impl<'a> SimultaneousPoster<'a> {
                 opened,
                 completed: before,
             } => {
-                let operations = completed - before;
-                if !is_over(self.measured, now.saturating_sub(opened), operations) {
+                let Some((closed, operations)) = self.end(engine, opened, before) else {
                     return state;
-                }
+                };
                 self.recorder = engine.outgoing.set_recorder(None);
                 if self.pings.is_some() {
                     PingRecorders::pause(engine);
@@ -214,7 +243,7 @@ impl<'a> SimultaneousPoster<'a> {
                 self.coordination.mark_measured(engine);
                 State::Closed(ThreadWindow {
                     opened,
-                    closed: now,
+                    closed,
                     operations,
                 })
             }
@@ -267,18 +296,6 @@ impl<'a> SimultaneousPoster<'a> {
                 "the case ended before the window had closed".to_owned(),
             )),
         }
-    }
-}
-
-/// Whether a window ends that is `nanos` long and in which `completed` operations have completed.
-fn is_over(measured: Extent, nanos: u64, completed: u64) -> bool {
-    match measured {
-        Extent::DurationNanos(duration) => nanos >= duration,
-        Extent::Iterations(count)
-        | Extent::FillWindow {
-            min_iterations: count,
-            ..
-        } => completed >= count.into(),
     }
 }
 

@@ -85,9 +85,9 @@ pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> 
         // use the opposite direction. A thread copies written and read bytes one after another.
         let directions = if transfer.read_back { 2.0 } else { both_post };
         let threads = f64::from(workload.threads());
-        let is_copied_by_cpus = !planned.assignment.uses(MemoryKind::Cuda);
+        let never_copied_by_gpus = !planned.assignment.uses(MemoryKind::Cuda);
         let copies = copy_rate
-            .filter(|_| is_copied_by_cpus)
+            .filter(|_| never_copied_by_gpus)
             .map(|rate| rate * threads * both_post);
         let links = links.map(|(resource, rate)| (resource, rate.map(|rate| rate * directions)));
         let known = links.into_iter().chain([(BoundingResource::Copy, copies)]);

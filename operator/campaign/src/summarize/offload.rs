@@ -102,6 +102,11 @@ pub(super) fn protocols_of(
     let (Some(arm), Some(reported)) = (plan.arms.get(cell.arm), endpoints.protocols(cell.arm)) else {
         return OperationProtocols::default();
     };
+    // The reported protocols do not name the kind of the remote memory, so they could belong to another scenario.
+    let mut scenarios = plan.scenarios.iter();
+    if scenarios.any(|other| other.assignment.has_different_kinds()) {
+        return OperationProtocols::default();
+    }
     let transport = plan.transport_of(arm);
     let workload = &scenario.assignment.workload;
     let chunks = [cell.chunk_bytes, cell.last_chunk_bytes];

@@ -718,7 +718,7 @@ pub enum ProblemKind {
     },
     /// A scenario uses GPU memory, but the run requests no GPU.
     #[snafu(display(
-        "`memory: Cuda` needs a GPU, but `spec.resources.gpus` is 0. Request one, or use `memory: Heap`"
+        "`Cuda` memory needs a GPU, but `spec.resources.gpus` is 0. Request one, or use `Heap`"
     ))]
     NoGpu,
     /// A variant injects messages from device memory.

@@ -190,7 +190,9 @@ impl ScenarioExpander<'_> {
             let numbers = given.workers_in_pod(self.many_to_many.is_some());
             serving.workers = numbers.iter().copied().max().unwrap_or(serving.workers);
         }
-        bytes_per_process(&largest, self.rails, self.many_to_many)
+        // Each worker allocates the memory of both kinds.
+        let kinds = if largest.has_different_kinds() { 2 } else { 1 };
+        bytes_per_process(&largest, self.rails, self.many_to_many).saturating_mul(kinds)
     }
 
     /// Operation counts in the spec. They replace those from the pilot, so there must be one for every size, or for
