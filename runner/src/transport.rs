@@ -446,6 +446,12 @@ pub trait Transport: Sized + Send {
         token: u32,
     ) -> Result<(), PostError>;
 
+    /// Whether the completion of a write means only that its source memory can be reused. A flush that follows the write
+    /// completes when the data is in the target's memory.
+    fn completes_writes_locally(&self) -> bool {
+        false
+    }
+
     /// Posts a flush to `peer` on every rail. A flush completes when all earlier operations of the rail's endpoint have
     /// completed at the peer. Returns false if the library does not support flushes.
     ///

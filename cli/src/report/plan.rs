@@ -7,7 +7,8 @@ use std::fmt::Write;
 use crds::striping::StripingPolicy;
 use crds::units::Size;
 use crds::v1alpha1::{
-    Alignment, MemoryKind, NixlRequests, TransportSpec, UcxAllocation, UcxMessages, UcxPreset, VerbsSignaling,
+    Alignment, MemoryKind, NixlRequests, TransportSpec, UcxAllocation, UcxMessages, UcxPreset,
+    UcxWriteCompletion, VerbsSignaling,
 };
 
 use campaign::format::pluralized;
@@ -112,8 +113,12 @@ fn format_transport(transport: &TransportSpec) -> String {
                 UcxMessages::Tag => "",
                 UcxMessages::ActiveMessage => ", active messages",
             };
+            let writes = match ucx.write_completion {
+                UcxWriteCompletion::Delivery => "",
+                UcxWriteCompletion::Local => ", writes complete locally",
+            };
             format!(
-                "ucx {}{preset}{}{memory}{messages}",
+                "ucx {}{preset}{}{memory}{messages}{writes}",
                 transports.join(","),
                 mode.unwrap_or_default()
             )

@@ -283,6 +283,36 @@ fn compares_error_handling_and_allocation_of_ucx() {
     }
 }
 
+/// Writes that complete when their source memory can be reused. Every byte is verified after a flush.
+#[test]
+fn writes_of_ucx_can_complete_locally() {
+    let variants = format!("[{{name: baseline}}, {{name: newer, library: {}}}]", newer_ucx());
+    let transport = "{ucx: {transports: [tcp], emulation: Allow, writeCompletion: Local}}";
+    let scenarios = "[{name: put, transfer: {operation: Write, sizes: [4Ki, 256Ki], iterations: 100}}]";
+    let sampling = "sampling: {rounds: 2, minWindow: 5ms}";
+    let dir = TestDir::new();
+    let text = super::manifest::run(&variants, transport, scenarios, &[sampling]);
+    let plan = RunningCommand::start(fabricbench(["plan", &dir.manifest(&text)]))
+        .wait()
+        .expect_code(0);
+    plan.expect_stdout("writes complete locally");
+    let output = RunningCommand::start(dir.run(&dir.manifest(&text))).wait();
+    assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{output}");
+
+    let stored = StoredRun::read(&dir.run_dir(super::manifest::NAME));
+    stored.assert_complete();
+    assert_eq!(stored.failures(), Vec::new());
+    let verified = stored
+        .cases()
+        .into_iter()
+        .filter(|case| case.pass == Pass::Integrity);
+    assert_eq!(
+        verified.count(),
+        2 * 3,
+        "both sizes with the baseline, the variant and the control"
+    );
+}
+
 /// Checks that the status contains the protocols that UCX 1.22 reports, and that these protocols determine whether
 /// writes count as emulated.
 fn assert_protocols(stored: &StoredRun) {

@@ -3,7 +3,7 @@
 use snafu::{Snafu, ensure};
 
 use super::{ASSIGNMENT_VERSION, Assignment, MAX_ASSIGNMENT_BYTES, RoundAssignment, Workload};
-use crate::v1alpha1::{Direction, TransferOperation};
+use crate::v1alpha1::{Direction, TransferOperation, TransportSpec};
 
 /// Error parsing an assignment.
 #[derive(Debug, Snafu)]
@@ -76,6 +76,25 @@ impl Assignment {
                 "must be a unidirectional closed loop with a duration, or parameter serving, because manyToMany is set",
             )?;
         }
+        let transports = self
+            .processes
+            .iter()
+            .filter_map(|process| process.transport.as_ref());
+        let is_local = std::iter::once(&self.transport)
+            .chain(transports)
+            .any(TransportSpec::completes_writes_locally);
+        let is_suitable = |workload: &Workload| {
+            !workload.writes() || (self.many_to_many.is_none() && workload.suits_local_write_completion())
+        };
+        require(
+            !is_local
+                || self
+                    .scenarios
+                    .iter()
+                    .all(|scenario| is_suitable(&scenario.workload)),
+            "scenarios[].workload",
+            "may write only in one direction and in a closed loop, because writeCompletion is Local",
+        )?;
         let rails = self.transport.rails();
         require((2..=64).contains(&self.workers), "workers", "must be 2 to 64")?;
         require((1..=64).contains(&rails), "transport.rails", "must be 1 to 64")?;

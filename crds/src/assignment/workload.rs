@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CommandWorkload, ServingWorkload};
+use super::{CommandWorkload, Delivery, ServingWorkload};
 use crate::v1alpha1::{
     Direction, OpenLoop, PingPongOperation, RpcChannel, RpcPattern, TransferBuffers, TransferOperation,
 };
@@ -301,6 +301,29 @@ impl Workload {
             }
             Self::ParameterServing(_) => true,
             Self::PingPong(_) | Self::Rpc(_) | Self::MemoryFootprint(_) | Self::Command(_) => false,
+        }
+    }
+
+    /// Whether the workload has writes without immediate data over the transport.
+    pub fn writes(&self) -> bool {
+        match self {
+            Self::Transfer(transfer) => transfer.operation == TransferOperation::Write,
+            Self::ParameterServing(serving) => serving.delivery == Delivery::Push,
+            Self::PingPong(_) | Self::Rpc(_) | Self::MemoryFootprint(_) | Self::Command(_) => false,
+        }
+    }
+
+    /// Whether writes that complete before their data has arrived can be measured: all writes of a case are posted by one
+    /// side in a closed loop, and only the last one is followed by an operation that depends on their data.
+    pub fn suits_local_write_completion(&self) -> bool {
+        match self {
+            Self::Transfer(transfer) => {
+                transfer.direction == Direction::Unidirectional
+                    && transfer.open_loop.is_none()
+                    && !transfer.flush
+                    && !transfer.read_back
+            }
+            _ => false,
         }
     }
 

@@ -49,6 +49,11 @@ impl TransportSpec {
         matches!(self, Self::Ucx(ucx) if ucx.allocation == UcxAllocation::Library)
     }
 
+    /// Whether a write completes when its source memory can be reused, before its data has arrived.
+    pub fn completes_writes_locally(&self) -> bool {
+        matches!(self, Self::Ucx(ucx) if ucx.write_completion == UcxWriteCompletion::Local)
+    }
+
     /// Whether each rail uses an EFA device.
     pub fn uses_efa(&self) -> bool {
         use LibfabricProvider::{Efa, EfaDirect};
@@ -182,6 +187,9 @@ pub struct Ucx {
     /// UCX calls that transfer messages. Defaults to `Tag`.
     #[serde(default, skip_serializing_if = "UcxMessages::is_default")]
     pub messages: UcxMessages,
+    /// Event that completes a write. Defaults to `Delivery`.
+    #[serde(default, skip_serializing_if = "UcxWriteCompletion::is_default")]
+    pub write_completion: UcxWriteCompletion,
 }
 
 impl Ucx {
@@ -196,6 +204,7 @@ impl Ucx {
             error_handling: None,
             allocation: UcxAllocation::default(),
             messages: UcxMessages::default(),
+            write_completion: UcxWriteCompletion::default(),
         }
     }
 
@@ -323,6 +332,24 @@ pub enum UcxMessages {
     Tag,
     /// Active messages (`ucp_am_send_nbx`), which the target receives into posted buffers in arrival order.
     ActiveMessage,
+}
+
+/// Event that completes a write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum UcxWriteCompletion {
+    /// A flush of the endpoint has completed, so the data is in the target's memory.
+    #[default]
+    Delivery,
+    /// The source memory can be reused, as in ucx_perftest. The time of all writes together extends to the completion of a
+    /// flush that follows the last one. Requires unidirectional writes in a closed loop.
+    Local,
+}
+
+impl UcxWriteCompletion {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl UcxMessages {

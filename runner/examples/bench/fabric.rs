@@ -2,7 +2,7 @@
 
 use crds::v1alpha1::{
     Libfabric, LibfabricProvider, MemoryKind, Nixl, NixlBackend, NixlParameter, TransportSpec, Ucx,
-    UcxAllocation, UcxEmulation, UcxMessages, UcxTransport,
+    UcxAllocation, UcxEmulation, UcxMessages, UcxTransport, UcxWriteCompletion,
 };
 
 /// A library with one transport on this machine.
@@ -45,6 +45,8 @@ impl Fabric {
             Self::Ucx(transport, messages) => TransportSpec::Ucx(Ucx {
                 messages,
                 emulation: UcxEmulation::Allow,
+                // ucx_perftest counts local completions of its puts, and flushes once at the end.
+                write_completion: UcxWriteCompletion::Local,
                 // ucx_perftest also uses host memory that UCX allocates. The runner allocates GPU memory itself.
                 allocation: match memory {
                     MemoryKind::Cuda => UcxAllocation::Caller,

@@ -9,8 +9,8 @@
 //!   window divided by the number of round trips. Like the tools, the runner polls without pauses and injects small
 //!   messages.
 //! - Throughput: writes with 64 transfers in flight, compared with fi_rma_bw. In both, a write is complete when its
-//!   data is in the target's memory (FI_DELIVERY_COMPLETE), and all transfers use the same buffers. ucx_perftest counts
-//!   local completions of its puts, and flushes only at the end.
+//!   data is in the target's memory (FI_DELIVERY_COMPLETE), and all transfers use the same buffers. With UCX, both tools
+//!   count local completions of puts, and the measured time ends with a flush.
 //!
 //! For UCX, the last column shows whether the row reaches the [goal](table::Goal) at the worse end of its ratio's
 //! interval.

@@ -4,8 +4,9 @@
 //! every transfer in the burst. A sample starts before the first chunk of the transfer is posted and ends at the poll
 //! that observes that the transfer is complete:
 //!
-//! - `Write`: the completion of each chunk has been read, which means that the data is in the target's memory. Writes
-//!   are never injected, because the arrival of an injected write cannot be observed.
+//! - `Write`: the completion of each chunk has been read, which means that the data is in the target's memory, unless the
+//!   transport completes writes locally. Writes are never injected, because the arrival of an injected write cannot be
+//!   observed.
 //! - `Read`: the completion of each chunk has been read.
 //! - `Send`, `WriteImmediate`: a credit from the target has confirmed the arrival of the transfer, and the completion
 //!   of each chunk has been read. The target sends a credit every half window, so a sample includes the wait for the
@@ -17,7 +18,8 @@
 //! after each burst of writes ([`read_back`]).
 //!
 //! Throughput is the payload divided by the time from the first post of any thread to the last completion of any
-//! thread. In a closed loop, both directions of a bidirectional transfer have windows in which both transfer
+//! thread. If the transport completes writes locally, a flush follows the last write of each thread, and the time extends
+//! to its completion. In a closed loop, both directions of a bidirectional transfer have windows in which both transfer
 //! ([`super::simultaneous`]).
 
 use crds::assignment::{Extent, TransferWorkload};
@@ -98,7 +100,8 @@ impl Poster {
     }
 }
 
-/// Posts as many transfers as `extent` allows, starting at `now`. Returns when all transfers are complete.
+/// Posts as many transfers as `extent` allows, starting at `now`. Returns when all transfers are complete and their data
+/// is in the target's memory.
 pub(crate) fn run_transfers<T: Transport>(
     engine: &mut Engine<'_, T>,
     extent: Extent,
@@ -126,7 +129,7 @@ pub(crate) fn run_transfers<T: Transport>(
             budget.spend(burst);
         }
         if draining && engine.outgoing.in_flight() == 0 {
-            return Ok(());
+            return engine.await_delivery();
         }
         if !engine.poll()? {
             engine.idle("waiting for transfers to complete")?;
@@ -178,7 +181,12 @@ impl<T: Transport> Work<T> for Poster {
                     None => run_transfers(engine, self.workload.measured, first_post)?,
                 }
                 *recorder = engine.outgoing.set_recorder(None);
-                engine.outgoing.last_completion().max(first_post)
+                let delivered = engine
+                    .thread
+                    .transport
+                    .completes_writes_locally()
+                    .then(clock::now);
+                delivered.unwrap_or_else(|| engine.outgoing.last_completion().max(first_post))
             }
         };
         let operations = engine.outgoing.completed() - before;

@@ -16,7 +16,8 @@
 //!
 //! A send is a tagged message with the immediate data as its tag, or an active message with the immediate data as its
 //! header. A write is a put followed by a flush of the endpoint, so its completion means that the data is in the
-//! target's memory. A write with immediate data sends the immediate data in an active message after the flush.
+//! target's memory, unless the spec requests local completions. A write with immediate data sends the immediate data in
+//! an active message after the flush.
 
 mod close;
 mod completion;
@@ -41,7 +42,7 @@ use super::{
 };
 use crate::memory::Memory;
 use crds::record::{FabricFacts, ProtocolUse};
-use crds::v1alpha1::{MemoryKind, TransferOperation, UcxAllocation};
+use crds::v1alpha1::{MemoryKind, TransferOperation, UcxAllocation, UcxWriteCompletion};
 use std::sync::Arc;
 use std::time::Duration;
 use ucx_sys::Version;
@@ -127,6 +128,10 @@ impl Transport for Ucx {
         token: u32,
     ) -> Result<(), PostError> {
         posting::post_receive(self, rail, region, offset, length, token)
+    }
+
+    fn completes_writes_locally(&self) -> bool {
+        self.spec.write_completion == UcxWriteCompletion::Local
     }
 
     fn post_flush(&mut self, peer: Peer) -> Result<bool, PostError> {

@@ -1,7 +1,7 @@
 //! Describes how the timed regions of arms with different libraries differ. Performs no I/O.
 
 use crds::assignment::{TransferWorkload, Workload};
-use crds::v1alpha1::{TransferOperation, TransportSpec};
+use crds::v1alpha1::{TransferOperation, TransportSpec, UcxWriteCompletion};
 
 use super::{Notes, Severity};
 use crate::plan::Plan;
@@ -58,9 +58,12 @@ fn end_of_sample(transport: &TransportSpec, transfer: &TransferWorkload) -> Opti
     }
     match transport {
         TransportSpec::Libfabric(_) => Some("when the provider reports the delivery of the write"),
-        TransportSpec::Ucx(_) => {
-            Some("when a flush completes, which covers all writes that were posted before it")
-        }
+        TransportSpec::Ucx(ucx) => Some(match ucx.write_completion {
+            UcxWriteCompletion::Delivery => {
+                "when a flush completes, which covers all writes that were posted before it"
+            }
+            UcxWriteCompletion::Local => "when the source memory of the write can be reused",
+        }),
         TransportSpec::Loopback(_) => Some("when the target's process has copied the data"),
         TransportSpec::Nixl(_) => {
             Some("when the request is complete, which includes a flush of the write by NIXL's backend")

@@ -380,6 +380,21 @@ pub enum ProblemKind {
         /// Path of the transport.
         path: String,
     },
+    /// Completed writes may not have arrived when the scenario needs their data.
+    #[snafu(display(
+        "`{path}.writeCompletion: Local` supports only writes in one direction and in a closed loop, without reading back, \
+         and with `spec.placement.pattern: Pairwise`. Use `writeCompletion: Delivery`, or change the scenario"
+    ))]
+    LocalWriteCompletion {
+        /// Path of the transport's settings.
+        path: String,
+    },
+    /// The writes of a variant complete at a different event than those of the run's transport.
+    #[snafu(display(
+        "the writes of this variant and those of `spec.transport` complete at different events, so their latencies cannot \
+         be compared. Use the same `writeCompletion` for all variants; other libraries than UCX use `Delivery`"
+    ))]
+    DifferentWriteCompletion,
     /// UCX would have to allocate the memory of several rails.
     #[snafu(display(
         "`allocation: Library` supports only one rail, but there are {rails}, and UCX allocates the memory of each \

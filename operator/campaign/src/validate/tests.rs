@@ -405,6 +405,43 @@ fn ucx_allocates_only_host_memory_for_a_single_rail() {
 }
 
 #[test]
+fn local_write_completions_need_a_unidirectional_closed_loop() {
+    let transport = "transport: {ucx: {transports: [tcp], writeCompletion: Local}}\n";
+    let delivery = "{name: b, transport: {ucx: {transports: [tcp]}}}";
+    let scenarios = "scenarios: [{name: one-way, transfer: {sizes: [64]}}, \
+                     {name: both, transfer: {sizes: [64], direction: Bidirectional}}, \
+                     {name: gets, transfer: {sizes: [64], operation: Read, direction: Bidirectional}}, \
+                     {name: segments, segmentTransfer: {sizes: [64], workload: Mix}}, \
+                     {name: push, parameterServing: {mode: Push, sizes: [64]}}]";
+    let unsuitable = |scenario: usize| {
+        format!(
+            "spec.scenarios[{scenario}]: `spec.transport.ucx.writeCompletion: Local` supports only writes in one \
+             direction and in a closed loop, without reading back, and with `spec.placement.pattern: Pairwise`. Use \
+             `writeCompletion: Delivery`, or change the scenario"
+        )
+    };
+    let found = problems(&format!(
+        "variants: [{{name: a}}, {delivery}]\n{transport}{scenarios}"
+    ));
+    let expected = [
+        unsuitable(1),
+        unsuitable(3),
+        unsuitable(4),
+        "spec.variants[1].transport: the writes of this variant and those of `spec.transport` complete at different \
+         events, so their latencies cannot be compared. Use the same `writeCompletion` for all variants; other \
+         libraries than UCX use `Delivery`"
+            .to_owned(),
+    ];
+    for problem in &expected {
+        assert!(found.contains(problem), "{problem} is not in {found:#?}");
+    }
+    assert!(
+        !found.contains(&unsuitable(0)) && !found.contains(&unsuitable(2)),
+        "{found:#?}"
+    );
+}
+
+#[test]
 fn active_messages_need_host_memory() {
     let scenarios = "scenarios: [{name: a, memory: Cuda, pingPong: {sizes: [64]}}]";
     let variants = "variants: [{name: a}, {name: b, env: [{name: X, value: y}]}]\n";

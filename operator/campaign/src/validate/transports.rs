@@ -2,7 +2,7 @@
 //! rails, and the operations of the scenarios must have the same meaning over each of them.
 
 use crds::assignment::Workload;
-use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, TransferOperation, TransportSpec, UcxMessages};
+use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, Pattern, TransferOperation, TransportSpec, UcxMessages};
 
 use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario, memory, nixl, one_per_sweep};
@@ -13,6 +13,7 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
     check_settings("spec.transport", &spec.transport, report);
     check_allocation("spec.transport", &spec.transport, scenarios, report);
     check_messages("spec.transport", &spec.transport, scenarios, report);
+    check_writes("spec.transport", &spec.transport, spec, scenarios, report);
     nixl::check("spec.transport", &spec.transport, scenarios, report);
     let expected = spec.transport.rails();
     for (index, variant) in spec.variants.iter().enumerate() {
@@ -23,7 +24,15 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
         check_settings(&path, transport, report);
         check_allocation(&path, transport, scenarios, report);
         check_messages(&path, transport, scenarios, report);
+        check_writes(&path, transport, spec, scenarios, report);
         nixl::check(&path, transport, scenarios, report);
+        let is_local = transport.completes_writes_locally();
+        let writes = scenarios
+            .iter()
+            .any(|scenario| scenario.assignment.workload.writes());
+        if writes && is_local != spec.transport.completes_writes_locally() {
+            report.add(path.clone(), ProblemKind::DifferentWriteCompletion);
+        }
         let rails = transport.rails();
         if rails != expected {
             report.add(
@@ -104,6 +113,30 @@ fn check_messages(
         if let Some(field) = memory::field_with(scenario, MemoryKind::Cuda) {
             let path = format!("{path}.ucx");
             report.add(field, ProblemKind::ActiveMessagesToGpu { path });
+        }
+    }
+}
+
+/// Reports scenarios that cannot measure writes whose completion does not mean that the data has arrived.
+fn check_writes(
+    path: &str,
+    transport: &TransportSpec,
+    spec: &BenchmarkRunSpec,
+    scenarios: &[ValidatedScenario],
+    report: &mut Reporter,
+) {
+    if !transport.completes_writes_locally() {
+        return;
+    }
+    let is_pairwise = spec.placement.pattern == Pattern::Pairwise;
+    for scenario in one_per_sweep(scenarios) {
+        let workload = &scenario.assignment.workload;
+        if workload.writes() && !(is_pairwise && workload.suits_local_write_completion()) {
+            let path = format!("{path}.ucx");
+            report.add(
+                format!("spec.scenarios[{}]", scenario.index),
+                ProblemKind::LocalWriteCompletion { path },
+            );
         }
     }
 }

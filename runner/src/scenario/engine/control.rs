@@ -123,6 +123,19 @@ impl<T: Transport> Engine<'_, T> {
         self.thread.transport.flushes_in_flight() > 0
     }
 
+    /// Waits until the data of all completed writes is in the target's memory.
+    ///
+    /// # Errors
+    /// Returns an error if a flush fails or the deadline passes.
+    pub fn await_delivery(&mut self) -> Result<(), CaseFailure> {
+        if self.thread.transport.completes_writes_locally() && self.flush()? {
+            self.serve_until("waiting for the delivery of the writes", |engine| {
+                !engine.is_flushing()
+            })?;
+        }
+        Ok(())
+    }
+
     fn try_send(&mut self, rail: Rail, message: Message) -> Result<bool, CaseFailure> {
         let owner = PostOwner {
             case: self.number,

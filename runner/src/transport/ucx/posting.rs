@@ -3,7 +3,7 @@
 use super::Ucx;
 use super::ffi::{self, RemoteTarget};
 use super::memory::UcxRegion;
-use crds::v1alpha1::UcxMessages;
+use crds::v1alpha1::{UcxMessages, UcxWriteCompletion};
 
 use crate::transport::{Operation, Peer, Post, PostError, Rail, RemoteKey};
 
@@ -34,7 +34,13 @@ pub(super) fn post(transport: &mut Ucx, post: &Post<'_, UcxRegion>) -> Result<()
         Operation::Write {
             remote,
             remote_offset,
-        } => rail.write(range, target(remote, remote_offset), None, post.token),
+        } => {
+            let target = target(remote, remote_offset);
+            match transport.spec.write_completion {
+                UcxWriteCompletion::Delivery => rail.write(range, target, None, post.token),
+                UcxWriteCompletion::Local => rail.put(range, target, post.token),
+            }
+        }
         Operation::WriteImmediate {
             remote,
             remote_offset,

@@ -11,7 +11,6 @@ use super::operations::{PostState, ReceiveState};
 use super::payload::Payload;
 use super::rail::{MESSAGE_ID, Rail};
 use crate::transport::{CompletionKind, Peer, PostError};
-use std::sync::Arc;
 use ucx_sys::bindings::{UCS_ERR_MESSAGE_TRUNCATED, ucs_status_t};
 use ucx_sys::{RequestState, request_state};
 
@@ -126,15 +125,14 @@ impl Rail {
     fn fetch(&mut self, receive: &PostedReceive, payload: Payload) {
         let length = payload.length().min(receive.length);
         let token = receive.token;
-        let objects = Arc::clone(&self.objects);
         let mut param = self.param(receive.handle, self.config.depth + token as usize);
         param.cb.recv_am = Some(on_payload_fetched);
-        let fetch = objects.library().functions().ucp_am_recv_data_nbx;
+        let fetch = self.objects.library().functions().ucp_am_recv_data_nbx;
         // SAFETY: the descriptor came from the callback of this worker and is taken here, so it has not been used. The
         // memory has at least `length` bytes and, like the origin, is valid until the completion.
         let state = request_state(unsafe {
             fetch(
-                objects.worker.handle(),
+                self.objects.worker.handle(),
                 payload.data().as_ptr(),
                 receive.pointer.cast(),
                 length,

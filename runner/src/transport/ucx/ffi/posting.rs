@@ -74,30 +74,13 @@ impl Rail {
         immediate: Option<u64>,
         token: u32,
     ) -> Result<(), PostError> {
-        let endpoint = self.validate(&range, to.peer)?;
-        let (key, address) = self.resolve(to, range.length)?;
         let state = PostState::Write {
             peer: to.peer,
             written: false,
             flushed: false,
             immediate,
         };
-        self.reserve_post(token, state)?;
-        let param = self.post_param(&range, token);
-        let put = self.objects.library().functions().ucp_put_nbx;
-        // SAFETY: the endpoint is open, the key was imported for it, the range lies in the peer's region that the key describes,
-        // and the memory and the origin are valid until the completion.
-        let state = request_state(unsafe {
-            put(
-                endpoint,
-                range.pointer.cast_const().cast(),
-                range.length,
-                address,
-                key,
-                &param,
-            )
-        });
-        match state {
+        match self.post_put(&range, to, token, state)? {
             RequestState::InProgress(_) => {}
             RequestState::Completed => self.handle_put(token),
             RequestState::Failed(status) => {
@@ -107,6 +90,46 @@ impl Rail {
         }
         self.record_put(to.peer, token);
         Ok(())
+    }
+
+    /// Writes to remote memory. The completion means only that the memory can be reused.
+    #[inline]
+    pub(in crate::transport::ucx) fn put(
+        &mut self,
+        range: RegisteredRange<'_>,
+        to: RemoteTarget,
+        token: u32,
+    ) -> Result<(), PostError> {
+        let state = self.post_put(&range, to, token, PostState::Single)?;
+        self.handle_post_result(token, state)
+    }
+
+    /// Reserves the token with `state`, and posts a put.
+    #[inline]
+    fn post_put(
+        &mut self,
+        range: &RegisteredRange<'_>,
+        to: RemoteTarget,
+        token: u32,
+        state: PostState,
+    ) -> Result<RequestState, PostError> {
+        let endpoint = self.validate(range, to.peer)?;
+        let (key, address) = self.resolve(to, range.length)?;
+        self.reserve_post(token, state)?;
+        let param = self.post_param(range, token);
+        let put = self.objects.library().functions().ucp_put_nbx;
+        // SAFETY: the endpoint is open, the key was imported for it, the range lies in the peer's region that the key describes,
+        // and the memory and the origin are valid until the completion.
+        Ok(request_state(unsafe {
+            put(
+                endpoint,
+                range.pointer.cast_const().cast(),
+                range.length,
+                address,
+                key,
+                &param,
+            )
+        }))
     }
 
     /// Reads remote memory. The completion means that the data has arrived.
@@ -122,7 +145,7 @@ impl Rail {
         self.reserve_post(token, PostState::Single)?;
         let param = self.post_param(&range, token);
         let get = self.objects.library().functions().ucp_get_nbx;
-        // SAFETY: as for the write.
+        // SAFETY: as for the put.
         let state =
             request_state(unsafe { get(endpoint, range.pointer.cast(), range.length, address, key, &param) });
         self.handle_post_result(token, state)
@@ -151,12 +174,11 @@ impl Rail {
         let mut param = self.param(range.handle, self.config.depth + slot);
         param.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
         param.cb.recv = Some(on_receive);
-        let objects = Arc::clone(&self.objects);
-        let receive = objects.library().functions().ucp_tag_recv_nbx;
+        let receive = self.objects.library().functions().ucp_tag_recv_nbx;
         // SAFETY: the worker exists, and the memory and the origin are valid until the completion.
         let state = request_state(unsafe {
             receive(
-                objects.worker.handle(),
+                self.objects.worker.handle(),
                 range.pointer.cast(),
                 range.length,
                 0,

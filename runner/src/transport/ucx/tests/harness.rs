@@ -4,6 +4,7 @@ use crate::transport::ucx::Ucx;
 use crate::transport::{OpenConfig, test_pair};
 use crds::v1alpha1::{
     TransportSpec, Ucx as Spec, UcxAllocation, UcxEmulation, UcxErrorHandling, UcxMessages, UcxTransport,
+    UcxWriteCompletion,
 };
 use std::path::PathBuf;
 
@@ -46,6 +47,12 @@ pub(super) fn with_library_memory(mut setup: Setup) -> Setup {
 /// Changes the setup to use active messages instead of tagged messages.
 fn with_active_messages(mut setup: Setup) -> Setup {
     setup.spec.messages = UcxMessages::ActiveMessage;
+    setup
+}
+
+/// Changes the setup to complete writes when their source memory can be reused.
+pub(super) fn with_local_completions(mut setup: Setup) -> Setup {
+    setup.spec.write_completion = UcxWriteCompletion::Local;
     setup
 }
 

@@ -1,6 +1,9 @@
 //! Tests that each operation transfers the correct bytes.
 
-use super::harness::{LENGTH, Pair, PostRequest, pattern, setups, shared_memory, tcp, with_library_memory};
+use super::harness::{
+    LENGTH, Pair, PostRequest, pattern, setups, shared_memory, tcp, with_library_memory,
+    with_local_completions,
+};
 use crate::transport::{CompletionKind, Operation, Region, Transport};
 use crds::v1alpha1::UcxPreset;
 use std::time::{Duration, Instant};
@@ -327,6 +330,44 @@ fn the_library_accepts_every_preset() {
     }
 }
 
+/// Polls both sides until no flush is in flight.
+fn poll_until_flushed(pair: &mut Pair) {
+    pair.retry_until_some(|pair| {
+        pair.poll().unwrap();
+        (pair.initiator.transport.flushes_in_flight() == 0).then_some(())
+    });
+}
+
+#[test]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
+fn writes_that_complete_locally_have_arrived_after_a_flush() {
+    const BURST: u32 = 48;
+    const LENGTH: u64 = 8192;
+    for setup in setups().map(with_local_completions) {
+        let mut pair = setup.pair();
+        assert!(pair.initiator.transport.completes_writes_locally());
+        let bytes = (u64::from(BURST) * LENGTH) as usize;
+        pair.initiator.fill(0, &pattern(bytes, 8));
+        for token in 0..BURST {
+            let at = u64::from(token) * LENGTH;
+            let operation = Operation::Write {
+                remote: pair.remote(0),
+                remote_offset: at,
+            };
+            pair.post(PostRequest {
+                offset: at,
+                token,
+                ..PostRequest::new(operation, LENGTH)
+            });
+        }
+        let observed = pair.poll_until(|observed| observed.initiator.len() == BURST as usize);
+        assert_eq!(observed.target, [], "{setup:?}");
+        assert!(pair.initiator.transport.post_flush(0).unwrap(), "{setup:?}");
+        poll_until_flushed(&mut pair);
+        assert_eq!(pair.target.bytes(0, bytes), pattern(bytes, 8), "{setup:?}");
+    }
+}
+
 #[test]
 #[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn flush_completes_after_the_preceding_message() {
@@ -337,15 +378,7 @@ fn flush_completes_after_the_preceding_message() {
         pair.post(PostRequest::new(Operation::Send { immediate: 1 }, 300_000));
         assert!(pair.initiator.transport.post_flush(0).unwrap(), "{setup:?}");
         pair.poll_until(|observed| !observed.initiator.is_empty() && !observed.target.is_empty());
-        let start = Instant::now();
-        while pair.initiator.transport.flushes_in_flight() > 0 {
-            assert!(
-                start.elapsed() < Duration::from_secs(10),
-                "{setup:?}: the flush does not complete"
-            );
-            pair.initiator.poll().unwrap();
-            pair.target.poll().unwrap();
-        }
+        poll_until_flushed(&mut pair);
         assert_eq!(pair.target.bytes(0, 300_000), pattern(300_000, 3), "{setup:?}");
     }
 }
