@@ -158,7 +158,7 @@ impl Assignment {
 pub struct ScenarioAssignment {
     /// Name of the scenario in records.
     pub name: String,
-    /// Kind of memory of both workers' buffers.
+    /// Kind of memory of both workers' buffers, unless `targetMemory` is set.
     pub memory: MemoryKind,
     /// Kind of memory of the target's buffers, if it differs from the initiator's.
     #[serde(default, skip_serializing_if = "Option::is_none")]

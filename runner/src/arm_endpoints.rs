@@ -230,10 +230,9 @@ impl<T: Transport> ArmEndpoints<T> {
             .scenarios
             .iter()
             .flat_map(|scenario| {
-                let [initiator, target] = scenario.memory_kinds();
-                let other = scenario.has_different_kinds().then_some(target);
-                let kinds = [initiator].into_iter().chain(other);
-                kinds.map(move |kind| (scenario, kind))
+                scenario
+                    .distinct_memory_kinds()
+                    .map(move |kind| (scenario, kind))
             })
             .filter_map(|(scenario, kind)| {
                 let area_bytes = scenario.area_bytes(assignment.transport.rails().into());

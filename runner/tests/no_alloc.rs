@@ -17,8 +17,7 @@ use crds::assignment::{
 };
 use crds::v1alpha1::TransferOperation::{Read, Send, Write, WriteImmediate};
 use crds::v1alpha1::{
-    Arrivals, Direction, Loopback as LoopbackSpec, OpenLoop, PingPongOperation, Polling, TransferBuffers,
-    TransferOperation, TransportSpec, Ucx as UcxSpec, UcxEmulation, UcxErrorHandling, UcxMessages,
+    Arrivals, Direction, Loopback as LoopbackSpec, OpenLoop, PingPongOperation, Polling, TransferOperation, TransportSpec, Ucx as UcxSpec, UcxEmulation, UcxErrorHandling, UcxMessages,
     UcxTransport,
 };
 use fabricbench_runner::transport::Transport;
@@ -65,19 +64,9 @@ fn ping_pong_scenario(operation: PingPongOperation, iterations: u32) -> Scenario
 
 fn transfer_scenario(operation: TransferOperation, iterations: u32) -> ScenarioAssignment {
     scenario(Workload::Transfer(TransferWorkload {
-        operation,
-        window: 16,
         batch: 4,
-        threads: 1,
-        direction: Direction::Unidirectional,
-        buffers: TransferBuffers::Separate,
-        open_loop: None,
-        flush: false,
-        ping: false,
-        read_back: false,
-        segments: false,
-        measured: Extent::Iterations(iterations),
         warmup: Extent::Iterations(100),
+        ..TransferWorkload::new(operation, 16, Extent::Iterations(iterations))
     }))
 }
 

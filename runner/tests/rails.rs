@@ -23,7 +23,7 @@ use crds::assignment::{
 use crds::record::{Measurement, Record, SideReport};
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::{
-    Devices, Direction, Libfabric, LibfabricProvider, MemoryKind, TransferBuffers, TransferOperation,
+    Devices, Libfabric, LibfabricProvider, MemoryKind, TransferOperation,
     TransportSpec,
 };
 
@@ -90,20 +90,10 @@ fn leg(
             target_memory: None,
             polling: None,
             workload: Workload::Transfer(TransferWorkload {
-                operation: TransferOperation::Write,
-                window: 8,
                 batch: 4,
-                threads: 1,
-                direction: Direction::Unidirectional,
-                buffers: TransferBuffers::Separate,
-                open_loop: None,
-                flush: false,
-                ping: false,
-                read_back: false,
-                segments: false,
-                measured,
                 // The warm-up is long enough to drain the token buckets, so that only the rate limits the throughput.
                 warmup: Extent::DurationNanos(400_000_000),
+                ..TransferWorkload::new(TransferOperation::Write, 8, measured)
             }),
             max_size_bytes: size_bytes,
         },

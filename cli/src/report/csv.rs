@@ -86,6 +86,7 @@ const COLUMNS: [&str; 77] = [
     "footprint_consumers",
     "footprint_own_bytes",
     "footprint_saved_percent",
+    "footprint_baseline_rss_bytes",
 ];
 
 /// Unit of `metric` in this format and in JSON.
@@ -246,6 +247,7 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 77] 
         nanos(footprint.map(|footprint| footprint.consumers.into())),
         number(memory.map(|memory| memory.own)),
         number(memory.map(|memory| 100.0 * memory.saved_share())),
+        number(memory.map(|memory| memory.baseline_rss)),
     ]
 }
 

@@ -239,7 +239,7 @@ fn rejects_an_invalid_manifest_before_starting() {
     for (manifest, message) in [
         (
             run(INJECT_64, LOOPBACK, on_gpu, &["resources: {gpus: 1}"]),
-            "spec.scenarios[0].memory: messages with `memory: Cuda` cannot be injected",
+            "spec.scenarios[0].memory: messages in GPU memory (`Cuda`) cannot be injected",
         ),
         (
             run(INJECT_64, efa, SHORT, &["resources: {efas: 2}"]),

@@ -20,27 +20,36 @@ pub const MAX_RECEIVES: u32 = 512;
 /// echo can arrive before the send completion has been read.
 pub const PING_PONG_WINDOW: u32 = 4;
 
-/// Sizes in bytes of the source areas of `kind` that one thread with `rails` rails needs for `scenarios`, in ascending
-/// order: one for the scenarios that need at most [`MAX_SHARED_AREA_BYTES`], and one for all others. Both are absent if no
-/// such scenario uses `kind`.
-///
-/// If the two sides of any scenario use different kinds, the areas of all kinds have the same sizes, because an offset
-/// that one side computes must also apply to the other side's memory.
+/// Sizes in bytes of the source areas of `kind` that one thread with `rails` rails needs for `scenarios`, in the order of
+/// [`scenarios_by_area`]. A size is absent if no scenario shares the area.
 pub fn area_sizes<'a>(
     scenarios: impl Iterator<Item = &'a ScenarioAssignment> + Clone,
     kind: MemoryKind,
     rails: u64,
 ) -> [Option<u64>; 2] {
+    scenarios_by_area(scenarios, kind, rails)
+        .map(|sharing| sharing.iter().map(|scenario| scenario.area_bytes(rails)).max())
+}
+
+/// The scenarios that share each of the two areas of `kind`: those that need at most [`MAX_SHARED_AREA_BYTES`], and all
+/// others. An area that no scenario needs has no scenarios.
+///
+/// If the two sides of any scenario use different kinds, the areas of all kinds have the same scenarios and therefore the
+/// same sizes, because an offset that one side computes must also apply to the other side's memory.
+pub fn scenarios_by_area<'a>(
+    scenarios: impl Iterator<Item = &'a ScenarioAssignment> + Clone,
+    kind: MemoryKind,
+    rails: u64,
+) -> [Vec<&'a ScenarioAssignment>; 2] {
     let is_mixed = scenarios.clone().any(ScenarioAssignment::has_different_kinds);
     [false, true].map(|is_large| {
         let of_size = scenarios
             .clone()
             .filter(|scenario| (scenario.area_bytes(rails) > MAX_SHARED_AREA_BYTES) == is_large);
         if !of_size.clone().any(|scenario| scenario.uses(kind)) {
-            return None;
+            return Vec::new();
         }
-        let sharing = of_size.filter(|scenario| is_mixed || scenario.uses(kind));
-        sharing.map(|scenario| scenario.area_bytes(rails)).max()
+        of_size.filter(|scenario| is_mixed || scenario.uses(kind)).collect()
     })
 }
 
@@ -48,6 +57,13 @@ impl ScenarioAssignment {
     /// Kinds of memory of the initiator's and the target's buffers.
     pub fn memory_kinds(&self) -> [MemoryKind; 2] {
         [self.memory, self.target_memory.unwrap_or(self.memory)]
+    }
+
+    /// Kinds of memory that either side uses, the initiator's first.
+    pub fn distinct_memory_kinds(&self) -> impl Iterator<Item = MemoryKind> {
+        let [initiator, target] = self.memory_kinds();
+        let other = (initiator != target).then_some(target);
+        [initiator].into_iter().chain(other)
     }
 
     /// Whether either side uses memory of `kind`.
@@ -130,7 +146,6 @@ pub fn receives_per_rail(in_flight: u32) -> u32 {
 mod tests {
     use super::*;
     use crate::assignment::Extent;
-    use crate::v1alpha1::Direction;
 
     fn writes(size: u64, memory: MemoryKind, target_memory: Option<MemoryKind>) -> ScenarioAssignment {
         ScenarioAssignment {
@@ -138,21 +153,7 @@ mod tests {
             memory,
             target_memory,
             polling: None,
-            workload: Workload::Transfer(TransferWorkload {
-                operation: TransferOperation::Write,
-                window: 1,
-                batch: 1,
-                threads: 1,
-                direction: Direction::Unidirectional,
-                buffers: TransferBuffers::Separate,
-                open_loop: None,
-                flush: false,
-                ping: false,
-                read_back: false,
-                segments: false,
-                measured: Extent::Iterations(1),
-                warmup: Extent::Iterations(0),
-            }),
+            workload: Workload::Transfer(TransferWorkload::new(TransferOperation::Write, 1, Extent::Iterations(1))),
             max_size_bytes: size,
         }
     }

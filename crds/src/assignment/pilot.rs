@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
     use crate::assignment::{PingPongWorkload, TransferWorkload};
-    use crate::v1alpha1::{Direction, PingPongOperation, TransferBuffers, TransferOperation};
+    use crate::v1alpha1::{PingPongOperation, TransferOperation};
 
     fn ping_pong(measured: Extent) -> Workload {
         Workload::PingPong(PingPongWorkload {
@@ -149,19 +149,8 @@ mod tests {
 
     fn transfer(threads: u32, measured: Extent) -> Workload {
         Workload::Transfer(TransferWorkload {
-            operation: TransferOperation::Write,
-            window: 16,
-            batch: 1,
             threads,
-            direction: Direction::Unidirectional,
-            buffers: TransferBuffers::Separate,
-            open_loop: None,
-            flush: false,
-            ping: false,
-            read_back: false,
-            segments: false,
-            measured,
-            warmup: Extent::Iterations(0),
+            ..TransferWorkload::new(TransferOperation::Write, 16, measured)
         })
     }
 

@@ -1,7 +1,7 @@
 //! Workload of the Transfer Engine Benchmark scenario.
 
 use super::{Extent, TransferWorkload, Workload};
-use crate::v1alpha1::{Direction, SegmentTransfer, SegmentWorkload, TransferBuffers, TransferOperation};
+use crate::v1alpha1::{SegmentTransfer, SegmentWorkload, TransferOperation};
 
 impl SegmentTransfer {
     /// Returns the workload with the measured extent `measured`.
@@ -13,20 +13,13 @@ impl SegmentTransfer {
         };
         let requests_per_batch = if read_back { 2 * self.batch } else { self.batch };
         Workload::Transfer(TransferWorkload {
-            operation,
             // The window is one batch, so the next batch starts when the previous one is complete.
-            window: self.batch,
             batch: self.batch,
             threads: self.threads,
-            direction: Direction::Unidirectional,
-            buffers: TransferBuffers::Separate,
-            open_loop: None,
-            flush: false,
-            ping: false,
             read_back,
             segments: true,
-            measured,
             warmup: Extent::Iterations(self.warmup_batches.saturating_mul(requests_per_batch)),
+            ..TransferWorkload::new(operation, self.batch, measured)
         })
     }
 }

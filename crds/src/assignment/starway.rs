@@ -3,7 +3,7 @@
 use super::{Extent, PingPongWorkload, TransferWorkload, Workload};
 use crate::v1alpha1::{
     Direction, LargeArray, Load, PingPongOperation, PingpongFlag, SmallMessages, StreamingDuplex,
-    TransferBuffers, TransferOperation,
+    TransferOperation,
 };
 
 /// A workload whose measured extent is a number of operations.
@@ -22,10 +22,9 @@ impl CountedWorkload for LargeArray {
 
     fn workload(&self, measured: Extent) -> Workload {
         Workload::Transfer(TransferWorkload {
-            window: 1,
             flush: true,
             warmup: Extent::Iterations(self.warmup),
-            ..sequential_sends(measured)
+            ..TransferWorkload::new(TransferOperation::Send, 1, measured)
         })
     }
 }
@@ -37,11 +36,10 @@ impl CountedWorkload for SmallMessages {
 
     fn workload(&self, measured: Extent) -> Workload {
         Workload::Transfer(TransferWorkload {
-            window: self.concurrency,
             batch: if self.load.is_some() { 1 } else { self.concurrency },
             open_loop: self.load.map(Load::lowest),
             warmup: Extent::Iterations(self.warmup_batches.saturating_mul(self.concurrency)),
-            ..sequential_sends(measured)
+            ..TransferWorkload::new(TransferOperation::Send, self.concurrency, measured)
         })
     }
 }
@@ -67,30 +65,10 @@ impl CountedWorkload for StreamingDuplex {
 
     fn workload(&self, measured: Extent) -> Workload {
         Workload::Transfer(TransferWorkload {
-            window: self.window,
             direction: Direction::Bidirectional,
             ping: true,
             warmup: Extent::Iterations(self.warmup),
-            ..sequential_sends(measured)
+            ..TransferWorkload::new(TransferOperation::Send, self.window, measured)
         })
-    }
-}
-
-/// Sends by one thread in one direction, one at a time.
-fn sequential_sends(measured: Extent) -> TransferWorkload {
-    TransferWorkload {
-        operation: TransferOperation::Send,
-        window: 1,
-        batch: 1,
-        threads: 1,
-        direction: Direction::Unidirectional,
-        buffers: TransferBuffers::Separate,
-        open_loop: None,
-        flush: false,
-        ping: false,
-        read_back: false,
-        segments: false,
-        measured,
-        warmup: Extent::Iterations(0),
     }
 }

@@ -84,6 +84,28 @@ pub struct TransferWorkload {
     pub warmup: Extent,
 }
 
+impl TransferWorkload {
+    /// Creates a workload in which one thread posts transfers one by one in one direction and in a closed loop, without
+    /// warm-up.
+    pub fn new(operation: TransferOperation, window: u32, measured: Extent) -> Self {
+        Self {
+            operation,
+            window,
+            batch: 1,
+            threads: 1,
+            direction: Direction::Unidirectional,
+            buffers: TransferBuffers::Separate,
+            open_loop: None,
+            flush: false,
+            ping: false,
+            read_back: false,
+            segments: false,
+            measured,
+            warmup: Extent::Iterations(0),
+        }
+    }
+}
+
 /// Calls between isolated processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]

@@ -27,7 +27,7 @@ pub struct Scenario {
         schemars(length(min = 1, max = 40), regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))
     )]
     pub name: String,
-    /// Kind of memory of the buffers on both sides. Defaults to Heap.
+    /// Kind of memory of the buffers on both sides. Defaults to Heap. targetMemory can select another kind for the target.
     #[serde(default)]
     pub memory: MemoryKind,
     /// Kind of memory of the target's buffers, if it differs from the initiator's. Cannot be set for rpc,

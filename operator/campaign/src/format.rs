@@ -1,4 +1,14 @@
-//! Formats numbers with their units for human readers, and shortens text. Performs no I/O.
+//! Formats numbers with their units and other values for human readers, and shortens text. Performs no I/O.
+
+use crds::assignment::ScenarioAssignment;
+
+/// Kinds of memory that the two sides of a scenario use, for example `Heap` or `Heap, target Cuda`.
+pub fn memory_kinds(scenario: &ScenarioAssignment) -> String {
+    match scenario.memory_kinds() {
+        [kind, target] if kind == target => format!("{kind:?}"),
+        [initiator, target] => format!("{initiator:?}, target {target:?}"),
+    }
+}
 
 /// Formats a count with its noun: `1 leg`, `2 legs`, `3 processes`.
 pub fn pluralized(count: u64, noun: &str) -> String {

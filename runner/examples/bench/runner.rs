@@ -11,7 +11,7 @@ use crds::assignment::{
 use crds::record::{Posted, Record};
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::{
-    Devices, Direction, Loopback, MemoryKind, PingPongOperation, Polling, RpcChannel, RpcPattern,
+    Devices, Loopback, MemoryKind, PingPongOperation, Polling, RpcChannel, RpcPattern,
     TransferBuffers, TransferOperation, TransportSpec,
 };
 
@@ -172,25 +172,18 @@ fn workload(case: Case, iterations: u32) -> Workload {
             measured,
             warmup: Extent::Iterations(10),
         }),
-        Case::Writes | Case::Reads | Case::Messages => Workload::Transfer(TransferWorkload {
-            operation: match case {
+        Case::Writes | Case::Reads | Case::Messages => {
+            let operation = match case {
                 Case::Reads => TransferOperation::Read,
                 Case::Messages => TransferOperation::Send,
                 Case::Writes | Case::PingPong => TransferOperation::Write,
-            },
-            window: WINDOW,
-            batch: 1,
-            threads: 1,
-            direction: Direction::Unidirectional,
-            buffers: TransferBuffers::Shared,
-            open_loop: None,
-            flush: false,
-            ping: false,
-            read_back: false,
-            segments: false,
-            measured,
-            warmup: Extent::Iterations(100),
-        }),
+            };
+            Workload::Transfer(TransferWorkload {
+                buffers: TransferBuffers::Shared,
+                warmup: Extent::Iterations(100),
+                ..TransferWorkload::new(operation, WINDOW, measured)
+            })
+        }
     }
 }
 

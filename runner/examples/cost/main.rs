@@ -27,8 +27,8 @@ use std::process::ExitCode;
 use crds::assignment::{Extent, PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload};
 use crds::v1alpha1::TransferOperation::{Read, Send, Write, WriteImmediate};
 use crds::v1alpha1::{
-    Direction, Libfabric as LibfabricSpec, LibfabricProvider, Loopback as LoopbackSpec, PingPongOperation,
-    Polling, TransferBuffers, TransferOperation, TransportSpec, Ucx as UcxSpec, UcxEmulation, UcxTransport,
+    Libfabric as LibfabricSpec, LibfabricProvider, Loopback as LoopbackSpec, PingPongOperation,
+    Polling, TransferOperation, TransportSpec, Ucx as UcxSpec, UcxEmulation, UcxTransport,
 };
 use fabricbench_runner::transport::Transport;
 use fabricbench_runner::transport::libfabric::Libfabric;
@@ -43,19 +43,9 @@ const REPETITIONS: usize = 7;
 
 fn transfer(operation: TransferOperation, batch: u32, divisor: u32) -> ScenarioAssignment {
     scenario(Workload::Transfer(TransferWorkload {
-        operation,
-        window: 64,
         batch,
-        threads: 1,
-        direction: Direction::Unidirectional,
-        buffers: TransferBuffers::Separate,
-        open_loop: None,
-        flush: false,
-        ping: false,
-        read_back: false,
-        segments: false,
-        measured: Extent::Iterations(200_000 / divisor),
         warmup: Extent::Iterations(20_000 / divisor),
+        ..TransferWorkload::new(operation, 64, Extent::Iterations(200_000 / divisor))
     }))
 }
 

@@ -9,8 +9,8 @@ use crds::assignment::{
 };
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::{
-    Alignment, Devices, Direction, Libfabric, LibfabricProvider, Loopback, MemoryKind, PingPongOperation,
-    TransferBuffers, TransferOperation, TransportSpec,
+    Alignment, Devices, Libfabric, LibfabricProvider, Loopback, MemoryKind, PingPongOperation,
+    TransferOperation, TransportSpec,
 };
 
 /// Returns the assignment of a small campaign with an integrity round, `rounds` measured rounds, two scenarios and two
@@ -135,19 +135,9 @@ fn transfer() -> ScenarioAssignment {
         target_memory: None,
         polling: None,
         workload: Workload::Transfer(TransferWorkload {
-            operation: TransferOperation::Write,
-            window: 4,
             batch: 2,
-            threads: 1,
-            direction: Direction::Unidirectional,
-            buffers: TransferBuffers::Separate,
-            open_loop: None,
-            flush: false,
-            ping: false,
-            read_back: false,
-            segments: false,
-            measured: Extent::Iterations(100),
             warmup: Extent::Iterations(10),
+            ..TransferWorkload::new(TransferOperation::Write, 4, Extent::Iterations(100))
         }),
         max_size_bytes: 64 * 1024,
     }

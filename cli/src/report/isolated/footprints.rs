@@ -26,7 +26,7 @@ pub(super) fn table(title: String, tests: &[&Test<'_>]) -> ResultTable {
                 bytes(memory.saved_bytes()),
                 100.0 * memory.saved_share()
             ),
-            bytes(memory.baseline),
+            format!("{} (Rss {})", bytes(memory.baseline), bytes(memory.baseline_rss)),
             format!("{sign}{}", bytes(memory.slope.abs())),
         ])
     });

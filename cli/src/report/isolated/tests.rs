@@ -165,6 +165,7 @@ fn footprints_have_the_columns_of_the_suite() {
     for cell in &mut evaluation.summary.cells {
         let memory = FootprintMedians {
             baseline: 6e6,
+            baseline_rss: 9e6,
             own: 2e6,
             own_range: Some((1.9e6, 2.1e6)),
             consumer: 2.5e6,
@@ -203,7 +204,7 @@ fn footprints_have_the_columns_of_the_suite() {
             "1.00 MB",
             "n/a",
             "3.00 MB (75.0 %)",
-            "6.00 MB",
+            "6.00 MB (Rss 9.00 MB)",
             "-4.10 kB"
         ]]
     );

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use campaign::format::pluralized;
+use campaign::format::{memory_kinds, pluralized};
 use campaign::plan::{Cell, Plan, PlannedScenario, Role};
 use crds::assignment::{CommandWorkload, Delivery, Extent, ScenarioAssignment, ServingWorkload, Workload};
 use crds::units::{Duration, Size};
@@ -129,12 +129,9 @@ fn workload(plan: &Plan, scenario: &ScenarioAssignment) -> String {
             );
         }
     };
-    let memory = match scenario.memory_kinds() {
-        [kind, target] if kind == target => format!("{kind:?}"),
-        [initiator, target] => format!("{initiator:?}, target {target:?}"),
-    };
     format!(
-        "{what} · {memory}{} · {} after {} of warm-up",
+        "{what} · {}{} · {} after {} of warm-up",
+        memory_kinds(scenario),
         polling_text(scenario),
         extent(measured, noun),
         extent(warmup, noun)

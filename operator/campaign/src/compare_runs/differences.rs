@@ -108,9 +108,7 @@ const SCENARIO_PROPERTIES: [NamedProperty; 2] = [
         scenario(run, name).map_or_else(String::new, |scenario| {
             let assignment = &scenario.assignment;
             let workload = serde_json::to_string(&assignment.workload).unwrap_or_default();
-            let target = assignment.target_memory;
-            let target = target.map_or_else(String::new, |kind| format!(", target memory {kind:?}"));
-            format!("{workload}, memory {:?}{target}", assignment.memory)
+            format!("{workload}, memory {}", format::memory_kinds(assignment))
         })
     }),
 ];

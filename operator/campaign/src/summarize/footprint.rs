@@ -33,6 +33,8 @@ pub struct FootprintSummary {
 pub struct FootprintMedians {
     /// Proportional set size (Pss) of the host before it allocates the tensor and starts the consumers.
     pub baseline: f64,
+    /// Resident set size of the host at that time.
+    pub baseline_rss: f64,
     /// Pss of a consumer before it receives the tensor.
     pub own: f64,
     /// Lowest and highest Pss of a consumer before it receives the tensor; `None` for records of earlier releases.
@@ -97,6 +99,7 @@ fn medians(rounds: &Rounds<'_>, size_bytes: u64, consumers: u32) -> Option<Footp
     let consumers = f64::from(consumers);
     Some(FootprintMedians {
         baseline: median(|one| one.baseline_pss_bytes as f64)?,
+        baseline_rss: median(|one| one.baseline_rss_bytes as f64)?,
         own: median(|one| one.own_pss_bytes as f64)? / consumers,
         own_range: own_min.zip(own_max),
         consumer: median(|one| one.consumers_pss_bytes as f64)? / consumers,
@@ -136,6 +139,7 @@ mod tests {
         let report = |tensor_pss_bytes| FootprintReport {
             consumers: 4,
             baseline_pss_bytes: 500,
+            baseline_rss_bytes: 700,
             own_pss_bytes: 400,
             own_pss_min_bytes: Some(90),
             own_pss_max_bytes: Some(120),
@@ -153,6 +157,7 @@ mod tests {
             (100.0, 1100.0, 2000.0)
         );
         assert_eq!(found.own_range, Some((90.0, 120.0)));
+        assert_eq!((found.baseline, found.baseline_rss), (500.0, 700.0));
         assert_eq!((found.tensor, found.copies, found.slope), (1000.0, 5000.0, -3.0));
         assert_eq!((found.saved_bytes(), found.saved_share()), (4000.0, 0.8));
         // Copies that occupy more than their payload save nothing.

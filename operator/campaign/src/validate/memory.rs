@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crds::assignment::memory::MAX_SHARED_AREA_BYTES;
+use crds::assignment::memory::scenarios_by_area;
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind};
 
@@ -80,32 +80,20 @@ fn check_huge_pages(
     }
     let processes = processes_of_a_worker(spec, variants);
     let rails = spec.transport.rails();
-    let is_large =
-        |scenario: &ValidatedScenario| scenario.assignment.area_bytes(rails.into()) > MAX_SHARED_AREA_BYTES;
-    let uses_huge_pages = |scenario: &ValidatedScenario| scenario.assignment.uses(MemoryKind::HugePages);
-    // See `area_sizes` in `crds::assignment::memory`.
-    let is_mixed = scenarios
-        .iter()
-        .any(|scenario| scenario.assignment.has_different_kinds());
-    let shares_huge_pages = |scenario: &ValidatedScenario| {
-        let mut users = scenarios.iter().filter(|other| uses_huge_pages(other));
-        is_mixed && users.any(|other| is_large(other) == is_large(scenario))
-    };
-    let on_huge_pages = scenarios
-        .iter()
-        .filter(|scenario| uses_huge_pages(scenario) || shares_huge_pages(scenario));
     let many_to_many = spec.placement.many_to_many();
-    let needs = on_huge_pages.map(|scenario| {
-        let threads = threads_per_process(&scenario.assignment, many_to_many);
-        let thread_bytes = bytes_per_process(&scenario.assignment, rails, many_to_many) / threads.max(1);
-        let needed = thread_bytes
-            .next_multiple_of(HUGE_PAGE_BYTES)
-            .saturating_mul(threads * processes);
-        (is_large(scenario), (needed, &scenario.assignment.name))
+    let assignments = scenarios.iter().map(|scenario| &scenario.assignment);
+    // The areas exist at the same time.
+    let largest = scenarios_by_area(assignments, MemoryKind::HugePages, rails.into()).map(|sharing| {
+        let needs = sharing.into_iter().map(|scenario| {
+            let threads = threads_per_process(scenario, many_to_many);
+            let thread_bytes = bytes_per_process(scenario, rails, many_to_many) / threads.max(1);
+            let needed = thread_bytes
+                .next_multiple_of(HUGE_PAGE_BYTES)
+                .saturating_mul(threads * processes);
+            (needed, &scenario.name)
+        });
+        needs.max()
     });
-    // Scenarios share memory, but those with large areas have memory of their own.
-    let (large, shared): (Vec<_>, Vec<_>) = needs.partition(|(is_large, _)| *is_large);
-    let largest = [large, shared].map(|needs| needs.into_iter().map(|(_, need)| need).max());
     let needed = largest.iter().flatten().map(|(needed, _)| needed).sum();
     if let Some((_, scenario)) = largest.into_iter().flatten().max()
         && needed > given.bytes()

@@ -373,7 +373,7 @@ pub enum ProblemKind {
     },
     /// A scenario receives active messages into GPU memory.
     #[snafu(display(
-        "`memory: Cuda` cannot be used with `{path}.messages: ActiveMessage`, because the runner copies short active \
+        "GPU memory (`Cuda`) cannot be used with `{path}.messages: ActiveMessage`, because the runner copies short active \
          messages to host memory. Use `messages: Tag`"
     ))]
     ActiveMessagesToGpu {
@@ -406,7 +406,7 @@ pub enum ProblemKind {
     },
     /// UCX would have to allocate memory other than ordinary host memory.
     #[snafu(display(
-        "UCX cannot allocate `memory: {kind:?}`, which `{path}.allocation` requires. Use `memory: Heap`, or remove \
+        "UCX cannot allocate `{kind:?}` memory, which `{path}.allocation` requires. Use `Heap`, or remove \
          `allocation`"
     ))]
     LibraryMemoryKind {
@@ -738,8 +738,8 @@ pub enum ProblemKind {
     NoGpu,
     /// A variant injects messages from device memory.
     #[snafu(display(
-        "messages with `memory: Cuda` cannot be injected, but variant \"{variant}\" injects messages of {size}. Use \
-         `memory: Heap` or sizes above {max}, or remove the variant's `inject`"
+        "messages in GPU memory (`Cuda`) cannot be injected, but variant \"{variant}\" injects messages of {size}. Use \
+         `Heap` memory or sizes above {max}, or remove the variant's `inject`"
     ))]
     InjectOnDevice {
         /// Name of the variant.
@@ -751,7 +751,7 @@ pub enum ProblemKind {
     },
     /// The list contains more GPUs than the scenarios use.
     #[snafu(display(
-        "the list has more GPUs than a scenario with `memory: Cuda` can use: each thread uses one GPU, and no such \
+        "the list has more GPUs than a scenario with GPU memory (`Cuda`) can use: each thread uses one GPU, and no such \
          scenario has more than {threads} threads. Remove GPUs, or raise `threads` in a transfer scenario"
     ))]
     UnusedGpus {

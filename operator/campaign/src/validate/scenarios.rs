@@ -261,20 +261,15 @@ impl ScenarioExpander<'_> {
                 ProblemKind::BatchInOpenLoop { batch: given.batch },
             );
         }
+        let measured = self.measured_transfers(given);
         Workload::Transfer(TransferWorkload {
-            operation: given.operation,
-            window: given.window,
             batch: given.batch,
             threads: given.threads,
             direction: given.direction,
             buffers: given.buffers,
             open_loop: given.load.map(Load::lowest),
-            flush: false,
-            ping: false,
-            read_back: false,
-            segments: false,
-            measured: self.measured_transfers(given),
             warmup: self.warmup("transfer", given.warmup, given.warmup_duration),
+            ..TransferWorkload::new(given.operation, given.window, measured)
         })
     }
 

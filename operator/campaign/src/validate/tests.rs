@@ -255,7 +255,7 @@ fn rejects_device_memory_only_if_a_message_would_be_injected() {
     assert_eq!(problems(&spec("128Ki")), [""; 0]);
     assert!(
         problems(&spec("64, 128Ki"))[0]
-            .starts_with("spec.scenarios[0].memory: messages with `memory: Cuda` cannot be injected")
+            .starts_with("spec.scenarios[0].memory: messages in GPU memory (`Cuda`) cannot be injected")
     );
 }
 
@@ -292,7 +292,7 @@ fn devices_must_exist_and_be_used() {
             efa,
             "gpus: [0, 1, 2]",
             "",
-            "spec.devices.gpus: the list has more GPUs than a scenario with `memory: Cuda` can use: each thread uses \
+            "spec.devices.gpus: the list has more GPUs than a scenario with GPU memory (`Cuda`) can use: each thread uses \
              one GPU, and no such scenario has more than 2 threads",
         ),
         (
@@ -398,8 +398,8 @@ fn ucx_allocates_only_host_memory_for_a_single_rail() {
         [
             "spec.transport.ucx.rails: `allocation: Library` supports only one rail, but there are 2, and UCX allocates the memory of \
              each rail separately. Set `rails` to 1, or remove `allocation`",
-            "spec.scenarios[1].memory: UCX cannot allocate `memory: SharedMemory`, which \
-             `spec.transport.ucx.allocation` requires. Use `memory: Heap`, or remove `allocation`",
+            "spec.scenarios[1].memory: UCX cannot allocate `SharedMemory` memory, which \
+             `spec.transport.ucx.allocation` requires. Use `Heap`, or remove `allocation`",
         ]
     );
 }
@@ -447,7 +447,7 @@ fn active_messages_need_host_memory() {
     let variants = "variants: [{name: a}, {name: b, env: [{name: X, value: y}]}]\n";
     let transport = "transport: {ucx: {transports: [tcp, cuda_copy], messages: ActiveMessage}}\n";
     let found = problems(&format!("{variants}{transport}{scenarios}"));
-    let expected = "spec.scenarios[0].memory: `memory: Cuda` cannot be used with `spec.transport.ucx.messages: \
+    let expected = "spec.scenarios[0].memory: GPU memory (`Cuda`) cannot be used with `spec.transport.ucx.messages: \
                     ActiveMessage`, because the runner copies short active messages to host memory. Use \
                     `messages: Tag`";
     assert!(found.contains(&expected.to_owned()), "{found:?}");

@@ -9,8 +9,7 @@ use crds::assignment::{
 use crds::record::{CaseFailure, IntegrityReport, SideReport};
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::{
-    Alignment, Devices, Direction, Loopback, MemoryKind, PingPongOperation, Polling, TransferBuffers,
-    TransferOperation, TransportSpec,
+    Alignment, Devices, Loopback, MemoryKind, PingPongOperation, Polling, TransferOperation, TransportSpec,
 };
 
 use crate::arm_endpoints::{ArmEndpoints, Buffers, open_config};
@@ -53,19 +52,9 @@ pub fn ping_pong(operation: PingPongOperation, iterations: u32) -> Workload {
 
 pub fn transfer(operation: TransferOperation, window: u32, batch: u32, iterations: u32) -> TransferWorkload {
     TransferWorkload {
-        operation,
-        window,
         batch,
-        threads: 1,
-        direction: Direction::Unidirectional,
-        buffers: TransferBuffers::Separate,
-        open_loop: None,
-        flush: false,
-        ping: false,
-        read_back: false,
-        segments: false,
-        measured: Extent::Iterations(iterations),
         warmup: Extent::Iterations(7),
+        ..TransferWorkload::new(operation, window, Extent::Iterations(iterations))
     }
 }
 

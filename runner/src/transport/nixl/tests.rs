@@ -3,6 +3,7 @@
 //! loaded, and one of NIXL's global destructors crashes when the process exits. The tests are therefore ignored by
 //! default, and `runs_the_ignored_tests` runs them in a separate process.
 
+mod altered;
 mod harness;
 mod rejections;
 mod traffic;
