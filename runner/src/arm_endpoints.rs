@@ -229,11 +229,7 @@ impl<T: Transport> ArmEndpoints<T> {
         facts.memory = assignment
             .scenarios
             .iter()
-            .flat_map(|scenario| {
-                scenario
-                    .distinct_memory_kinds()
-                    .map(move |kind| (scenario, kind))
-            })
+            .flat_map(|scenario| scenario.distinct_memory_kinds().map(move |kind| (scenario, kind)))
             .filter_map(|(scenario, kind)| {
                 let area_bytes = scenario.area_bytes(assignment.transport.rails().into());
                 let layout = layout::position(buffers.layouts(), kind, area_bytes)?;

@@ -17,8 +17,8 @@ use crds::assignment::{
 };
 use crds::v1alpha1::TransferOperation::{Read, Send, Write, WriteImmediate};
 use crds::v1alpha1::{
-    Arrivals, Direction, Loopback as LoopbackSpec, OpenLoop, PingPongOperation, Polling, TransferOperation, TransportSpec, Ucx as UcxSpec, UcxEmulation, UcxErrorHandling, UcxMessages,
-    UcxTransport,
+    Arrivals, Direction, Loopback as LoopbackSpec, OpenLoop, PingPongOperation, Polling, TransferOperation,
+    TransportSpec, Ucx as UcxSpec, UcxEmulation, UcxErrorHandling, UcxMessages, UcxTransport,
 };
 use fabricbench_runner::transport::Transport;
 use fabricbench_runner::transport::environment::required_environment;

@@ -22,10 +22,7 @@ use crds::assignment::{
 };
 use crds::record::{Measurement, Record, SideReport};
 use crds::striping::{StripingPolicy, StripingRule};
-use crds::v1alpha1::{
-    Devices, Libfabric, LibfabricProvider, MemoryKind, TransferOperation,
-    TransportSpec,
-};
+use crds::v1alpha1::{Devices, Libfabric, LibfabricProvider, MemoryKind, TransferOperation, TransportSpec};
 
 use leg::{Leg, measurements};
 use namespaces::{Namespaces, can_create_namespaces};

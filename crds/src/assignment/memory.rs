@@ -49,7 +49,9 @@ pub fn scenarios_by_area<'a>(
         if !of_size.clone().any(|scenario| scenario.uses(kind)) {
             return Vec::new();
         }
-        of_size.filter(|scenario| is_mixed || scenario.uses(kind)).collect()
+        of_size
+            .filter(|scenario| is_mixed || scenario.uses(kind))
+            .collect()
     })
 }
 
@@ -153,7 +155,11 @@ mod tests {
             memory,
             target_memory,
             polling: None,
-            workload: Workload::Transfer(TransferWorkload::new(TransferOperation::Write, 1, Extent::Iterations(1))),
+            workload: Workload::Transfer(TransferWorkload::new(
+                TransferOperation::Write,
+                1,
+                Extent::Iterations(1),
+            )),
             max_size_bytes: size,
         }
     }

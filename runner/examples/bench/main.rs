@@ -191,6 +191,10 @@ impl Setting<'_> {
     }
 }
 
+/// Number of operations that the runner, fabtests and ucx_perftest perform before a measurement. TCP needs more than ten round
+/// trips of 16 MiB until its windows no longer grow.
+pub const WARM_UP: u32 = 100;
+
 fn parse_cpus(text: &str) -> Result<[u32; 2], String> {
     let numbers = text
         .split_once(',')

@@ -11,12 +11,12 @@ use crds::assignment::{
 use crds::record::{Posted, Record};
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::{
-    Devices, Loopback, MemoryKind, PingPongOperation, Polling, RpcChannel, RpcPattern,
-    TransferBuffers, TransferOperation, TransportSpec,
+    Devices, Loopback, MemoryKind, PingPongOperation, Polling, RpcChannel, RpcPattern, TransferBuffers,
+    TransferOperation, TransportSpec,
 };
 
-use crate::Setting;
 use crate::leg::{Leg, measurements};
+use crate::{Setting, WARM_UP};
 
 const ARM: &str = "arm";
 /// The runner's inject limit. fi_pingpong injects up to the provider's limit. No default size lies between 1 KiB and
@@ -170,7 +170,7 @@ fn workload(case: Case, iterations: u32) -> Workload {
         Case::PingPong => Workload::PingPong(PingPongWorkload {
             operation: PingPongOperation::Send,
             measured,
-            warmup: Extent::Iterations(10),
+            warmup: Extent::Iterations(WARM_UP),
         }),
         Case::Writes | Case::Reads | Case::Messages => {
             let operation = match case {
@@ -180,7 +180,7 @@ fn workload(case: Case, iterations: u32) -> Workload {
             };
             Workload::Transfer(TransferWorkload {
                 buffers: TransferBuffers::Shared,
-                warmup: Extent::Iterations(100),
+                warmup: Extent::Iterations(WARM_UP),
                 ..TransferWorkload::new(operation, WINDOW, measured)
             })
         }

@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 use crds::v1alpha1::MemoryKind;
 
-use crate::Setting;
 use crate::fabric::{Fabric, ucx_transports};
 use crate::runner::{Case, WINDOW};
+use crate::{Setting, WARM_UP};
 
 const PORT: u16 = 17_920;
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -63,16 +63,17 @@ impl Fabtest<'_> {
             }
             Self::RmaBandwidth(directory) => (in_directory(directory, "fi_rma_bw"), "MB/sec"),
         };
+        let warm_up = WARM_UP.to_string();
         let side = |cpu: u32| {
             let mut command = fabtest_command(&binary, cpu, setting, case, provider);
             match self {
                 Self::FiPingpong => {
                     command.args(["-e", "rdm", "-d", if provider == "shm" { "shm" } else { "lo" }])
                 }
-                Self::TaggedPingpong(_) => command.args(["-l", "-w", "10"]).arg(format!("-E={PORT}")),
+                Self::TaggedPingpong(_) => command.args(["-l", "-w", &warm_up]).arg(format!("-E={PORT}")),
                 Self::RmaBandwidth(_) => {
                     let window = WINDOW.to_string();
-                    let options = ["-l", "-o", "write", "-U", "-w", "100", "-W", &window];
+                    let options = ["-l", "-o", "write", "-U", "-w", &warm_up, "-W", &window];
                     command.args(options).arg(format!("-E={PORT}"))
                 }
             };
@@ -122,7 +123,7 @@ fn ucx_perftest(setting: &Setting<'_>, case: Case, test: &str) -> Result<f64, St
         command
     };
     let [server, mut client] = setting.cpus.map(side);
-    client.args(["-t", test, "-f", "-v", "-w", "100"]);
+    client.args(["-t", test, "-f", "-v", "-w", &WARM_UP.to_string()]);
     client.args(["-n", &setting.iterations(case).to_string()]);
     client.args(["-s", &setting.size.to_string()]);
     if case != Case::PingPong {

@@ -27,8 +27,8 @@ use std::process::ExitCode;
 use crds::assignment::{Extent, PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload};
 use crds::v1alpha1::TransferOperation::{Read, Send, Write, WriteImmediate};
 use crds::v1alpha1::{
-    Libfabric as LibfabricSpec, LibfabricProvider, Loopback as LoopbackSpec, PingPongOperation,
-    Polling, TransferOperation, TransportSpec, Ucx as UcxSpec, UcxEmulation, UcxTransport,
+    Libfabric as LibfabricSpec, LibfabricProvider, Loopback as LoopbackSpec, PingPongOperation, Polling,
+    TransferOperation, TransportSpec, Ucx as UcxSpec, UcxEmulation, UcxTransport,
 };
 use fabricbench_runner::transport::Transport;
 use fabricbench_runner::transport::libfabric::Libfabric;

@@ -24,7 +24,11 @@ fn altered_library(function: &str) -> TempDir {
         .args([&source, nixl])
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     directory
 }
 
