@@ -8,7 +8,7 @@ use super::Report;
 use super::comparison::ComparisonText;
 
 /// Column names. Names include the unit, unless the unit depends on the metric.
-const COLUMNS: [&str; 77] = [
+const COLUMNS: [&str; 78] = [
     "run",
     "scenario",
     "size_bytes",
@@ -120,7 +120,7 @@ pub fn render(report: &Report<'_>) -> Result<String, ::csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 77] {
+fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 78] {
     let footprint = cell.footprint.as_ref();
     let memory = footprint.and_then(|footprint| footprint.memory);
     let call = cell.call.as_ref();
