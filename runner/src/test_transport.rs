@@ -39,6 +39,8 @@ pub struct Faults {
     pub delay_polls: u64,
     /// Number of polls that a flush takes; `None` for a transport without flushes.
     pub flush_polls: Option<u64>,
+    /// Whether only a flush shows that a completed write has arrived.
+    pub completes_writes_locally: bool,
     /// Whether the completions of a poll are returned in reverse order.
     pub reverse: bool,
     /// Link that delays the local completions of both sides' payload posts, and the index of this side.
@@ -480,6 +482,10 @@ impl Transport for TestTransport {
             own.deliver_message(rail, bytes, immediate);
         }
         Ok(())
+    }
+
+    fn completes_writes_locally(&self) -> bool {
+        self.faults.completes_writes_locally
     }
 
     fn post_flush(&mut self, _: Peer) -> Result<bool, PostError> {

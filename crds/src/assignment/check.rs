@@ -80,20 +80,17 @@ impl Assignment {
             .processes
             .iter()
             .filter_map(|process| process.transport.as_ref());
-        let is_local = std::iter::once(&self.transport)
+        let completes_writes_locally = std::iter::once(&self.transport)
             .chain(transports)
             .any(TransportSpec::completes_writes_locally);
-        let is_suitable = |workload: &Workload| {
-            !workload.writes() || (self.many_to_many.is_none() && workload.suits_local_write_completion())
-        };
+        let many_to_many = self.many_to_many.is_some();
+        let mut workloads = self.scenarios.iter().map(|scenario| &scenario.workload);
         require(
-            !is_local
-                || self
-                    .scenarios
-                    .iter()
-                    .all(|scenario| is_suitable(&scenario.workload)),
+            !completes_writes_locally
+                || workloads.all(|workload| workload.allows_local_write_completion(many_to_many)),
             "scenarios[].workload",
-            "may write only in one direction and in a closed loop, because writeCompletion is Local",
+            "may write only in one direction and in a closed loop, without flushes, reading back and manyToMany, because \
+             writeCompletion is Local",
         )?;
         let rails = self.transport.rails();
         require((2..=64).contains(&self.workers), "workers", "must be 2 to 64")?;

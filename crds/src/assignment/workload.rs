@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CommandWorkload, Delivery, ServingWorkload};
+use super::{CommandWorkload, ServingWorkload};
 use crate::v1alpha1::{
     Direction, OpenLoop, PingPongOperation, RpcChannel, RpcPattern, TransferBuffers, TransferOperation,
 };
@@ -326,26 +326,34 @@ impl Workload {
         }
     }
 
-    /// Whether the workload has writes without immediate data over the transport.
+    /// Whether the workload has writes without immediate data over the transport. In every mode of parameter serving, the
+    /// trainer writes at least its tables.
     pub fn writes(&self) -> bool {
         match self {
             Self::Transfer(transfer) => transfer.operation == TransferOperation::Write,
-            Self::ParameterServing(serving) => serving.delivery == Delivery::Push,
+            Self::ParameterServing(_) => true,
             Self::PingPong(_) | Self::Rpc(_) | Self::MemoryFootprint(_) | Self::Command(_) => false,
         }
     }
 
-    /// Whether writes that complete before their data has arrived can be measured: all writes of a case are posted by one
-    /// side in a closed loop, and only the last one is followed by an operation that depends on their data.
-    pub fn suits_local_write_completion(&self) -> bool {
+    /// Whether the workload can be measured if writes complete before their data has arrived: it has no writes, or one side
+    /// posts all writes of a case in a closed loop, and only the last one is followed by an operation that depends on their
+    /// data. `many_to_many` specifies whether several flows run concurrently, whose windows end at a completion.
+    pub fn allows_local_write_completion(&self, many_to_many: bool) -> bool {
         match self {
             Self::Transfer(transfer) => {
-                transfer.direction == Direction::Unidirectional
-                    && transfer.open_loop.is_none()
-                    && !transfer.flush
-                    && !transfer.read_back
+                transfer.operation != TransferOperation::Write
+                    || (transfer.direction == Direction::Unidirectional
+                        && transfer.open_loop.is_none()
+                        && !transfer.flush
+                        && !transfer.read_back
+                        && !many_to_many)
             }
-            _ => false,
+            Self::PingPong(_)
+            | Self::Rpc(_)
+            | Self::MemoryFootprint(_)
+            | Self::ParameterServing(_)
+            | Self::Command(_) => !self.writes(),
         }
     }
 

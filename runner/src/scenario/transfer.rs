@@ -129,7 +129,7 @@ pub(crate) fn run_transfers<T: Transport>(
             budget.spend(burst);
         }
         if draining && engine.outgoing.in_flight() == 0 {
-            return engine.await_delivery();
+            return engine.flush_writes();
         }
         if !engine.poll()? {
             engine.idle("waiting for transfers to complete")?;
@@ -181,12 +181,8 @@ impl<T: Transport> Work<T> for Poster {
                     None => run_transfers(engine, self.workload.measured, first_post)?,
                 }
                 *recorder = engine.outgoing.set_recorder(None);
-                let delivered = engine
-                    .thread
-                    .transport
-                    .completes_writes_locally()
-                    .then(clock::now);
-                delivered.unwrap_or_else(|| engine.outgoing.last_completion().max(first_post))
+                let flushed = engine.completes_writes_locally().then(clock::now);
+                flushed.unwrap_or_else(|| engine.outgoing.last_completion().max(first_post))
             }
         };
         let operations = engine.outgoing.completed() - before;

@@ -147,7 +147,6 @@ mod tests {
             consumers_rss_bytes: 8000,
             tensor_pss_bytes,
             slope_bytes: -3.0,
-            ..FootprintReport::default()
         };
         let cases = [case(report(1000)), case(report(1020)), case(report(1000))];
         let rounds = by_round(&cases);

@@ -392,7 +392,8 @@ pub enum ProblemKind {
     /// The writes of a variant complete at a different event than those of the run's transport.
     #[snafu(display(
         "the writes of this variant and those of `spec.transport` complete at different events, so their latencies cannot \
-         be compared. Use the same `writeCompletion` for all variants; other libraries than UCX use `Delivery`"
+         be compared. Use the same `writeCompletion` in `spec.transport` and in all variants; other libraries than UCX \
+         use `Delivery`"
     ))]
     DifferentWriteCompletion,
     /// UCX would have to allocate the memory of several rails.

@@ -412,7 +412,8 @@ fn local_write_completions_need_a_unidirectional_closed_loop() {
                      {name: both, transfer: {sizes: [64], direction: Bidirectional}}, \
                      {name: gets, transfer: {sizes: [64], operation: Read, direction: Bidirectional}}, \
                      {name: segments, segmentTransfer: {sizes: [64], workload: Mix}}, \
-                     {name: push, parameterServing: {mode: Push, sizes: [64]}}]";
+                     {name: file, parameterServing: {mode: Filesystem, directory: /dev/shm, sizes: [4Ki]}}, \
+                     {name: open, transfer: {sizes: [64], load: {openLoop: {rate: 100}}}}]";
     let unsuitable = |scenario: usize| {
         format!(
             "spec.scenarios[{scenario}]: `spec.transport.ucx.writeCompletion: Local` supports only writes in one \
@@ -427,9 +428,10 @@ fn local_write_completions_need_a_unidirectional_closed_loop() {
         unsuitable(1),
         unsuitable(3),
         unsuitable(4),
+        unsuitable(5),
         "spec.variants[1].transport: the writes of this variant and those of `spec.transport` complete at different \
-         events, so their latencies cannot be compared. Use the same `writeCompletion` for all variants; other \
-         libraries than UCX use `Delivery`"
+         events, so their latencies cannot be compared. Use the same `writeCompletion` in `spec.transport` and in all \
+         variants; other libraries than UCX use `Delivery`"
             .to_owned(),
     ];
     for problem in &expected {
@@ -439,6 +441,12 @@ fn local_write_completions_need_a_unidirectional_closed_loop() {
         !found.contains(&unsuitable(0)) && !found.contains(&unsuitable(2)),
         "{found:#?}"
     );
+    let flows = "placement: {pattern: ManyToMany, workers: 2}\n";
+    let found = problems(&format!(
+        "variants: [{{name: a}}, {{name: b, env: [{{name: X, value: y}}]}}]\n{transport}{flows}\
+         scenarios: [{{name: one-way, transfer: {{sizes: [64]}}}}]"
+    ));
+    assert!(found.contains(&unsuitable(0)), "{found:#?}");
 }
 
 #[test]

@@ -26,11 +26,11 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
         check_messages(&path, transport, scenarios, report);
         check_writes(&path, transport, spec, scenarios, report);
         nixl::check(&path, transport, scenarios, report);
-        let is_local = transport.completes_writes_locally();
+        let completes_writes_locally = transport.completes_writes_locally();
         let writes = scenarios
             .iter()
             .any(|scenario| scenario.assignment.workload.writes());
-        if writes && is_local != spec.transport.completes_writes_locally() {
+        if writes && completes_writes_locally != spec.transport.completes_writes_locally() {
             report.add(path.clone(), ProblemKind::DifferentWriteCompletion);
         }
         let rails = transport.rails();
@@ -128,10 +128,10 @@ fn check_writes(
     if !transport.completes_writes_locally() {
         return;
     }
-    let is_pairwise = spec.placement.pattern == Pattern::Pairwise;
+    let many_to_many = spec.placement.pattern == Pattern::ManyToMany;
     for scenario in one_per_sweep(scenarios) {
         let workload = &scenario.assignment.workload;
-        if workload.writes() && !(is_pairwise && workload.suits_local_write_completion()) {
+        if !workload.allows_local_write_completion(many_to_many) {
             let path = format!("{path}.ucx");
             report.add(
                 format!("spec.scenarios[{}]", scenario.index),

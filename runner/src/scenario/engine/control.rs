@@ -2,6 +2,7 @@
 //! measurement and are not included in the posting counters.
 
 use crds::record::{CaseFailure, FailureReason};
+use crds::v1alpha1::TransferOperation;
 
 use super::{Engine, failure};
 use crate::arm_endpoints::layout::CONTROL_BYTES;
@@ -123,13 +124,19 @@ impl<T: Transport> Engine<'_, T> {
         self.thread.transport.flushes_in_flight() > 0
     }
 
-    /// Waits until the data of all completed writes is in the target's memory.
+    /// Whether the transfers of the case are writes whose completion means only that their source memory can be reused.
+    pub fn completes_writes_locally(&self) -> bool {
+        self.geometry.operation == TransferOperation::Write
+            && self.thread.transport.completes_writes_locally()
+    }
+
+    /// Waits until the data of all completed transfers is in the target's memory.
     ///
     /// # Errors
     /// Returns an error if a flush fails or the deadline passes.
-    pub fn await_delivery(&mut self) -> Result<(), CaseFailure> {
-        if self.thread.transport.completes_writes_locally() && self.flush()? {
-            self.serve_until("waiting for the delivery of the writes", |engine| {
+    pub fn flush_writes(&mut self) -> Result<(), CaseFailure> {
+        if self.completes_writes_locally() && self.flush()? {
+            self.serve_until("waiting for the flush of the writes", |engine| {
                 !engine.is_flushing()
             })?;
         }

@@ -294,3 +294,49 @@ fn posting_stops_after_the_duration() {
     assert!(posted.elapsed_nanos >= 20_000_000 && posted.operations > 0);
     assert_eq!(posted.operations, posted.latency.count());
 }
+
+/// The flush never completes, so only a case that waits for it fails.
+#[test]
+fn a_flush_follows_writes_that_complete_locally() {
+    let faults = Faults {
+        completes_writes_locally: true,
+        flush_polls: Some(u64::MAX / 2),
+        ..Faults::default()
+    };
+    for operation in OPERATIONS {
+        for pass in [Pass::Measure, Pass::Integrity] {
+            let mut pair = pair(operation, 4, 1, 20, BASELINE);
+            pair.set_faults(Role::Initiator, &faults);
+            if operation == Write {
+                pair.deadline = Duration::from_millis(300);
+            }
+            let (initiator, _) = pair.run(pass, 1024);
+            let message = initiator.err().map(|failure| failure.message);
+            let is_flushing = message
+                .as_deref()
+                .map(|text| text.contains("waiting for the flush of the writes"));
+            assert_eq!(
+                is_flushing,
+                (operation == Write).then_some(true),
+                "{operation:?} {message:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_time_of_writes_that_complete_locally_includes_the_flush() {
+    let mut pair = pair(Write, 4, 1, 20, BASELINE);
+    let flush_polls = 2_000_000;
+    let faults = Faults {
+        completes_writes_locally: true,
+        flush_polls: Some(flush_polls),
+        ..Faults::default()
+    };
+    pair.set_faults(Role::Initiator, &faults);
+    let posted = pair.measure(1024).0.posted.unwrap();
+    // A poll takes more than 5 ns. Twenty writes take far less time than all these polls.
+    let nanos = posted.elapsed_nanos;
+    assert!(nanos >= 5 * flush_polls, "{nanos}");
+    assert!(posted.max_nanos < nanos, "a sample must not include the flush");
+}
