@@ -167,7 +167,7 @@ fn narrowing_advice(deviations: &Deviations, shared: bool, separate: bool, windo
 /// Formats each library with its versions and provider.
 ///
 /// If a library returned a provider under a different name than the requested one, the returned name follows in
-/// parentheses.
+/// parentheses. Writes that complete locally are mentioned, because their latencies cannot be compared with others.
 pub fn transport(report: &Report<'_>) -> String {
     let mut transports: Vec<&TransportSpec> = Vec::new();
     for transport in report.plan.transports() {
@@ -220,6 +220,9 @@ fn describe_library(report: &Report<'_>, transport: &TransportSpec) -> String {
     }
     if !returned.is_empty() {
         parts.push(format!("({})", returned.join(", ")));
+    }
+    if transport.completes_writes_locally() {
+        parts.push("with writes that complete locally".to_owned());
     }
     parts.join(" ")
 }

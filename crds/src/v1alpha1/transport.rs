@@ -187,7 +187,8 @@ pub struct Ucx {
     /// UCX calls that transfer messages. Defaults to `Tag`.
     #[serde(default, skip_serializing_if = "UcxMessages::is_default")]
     pub messages: UcxMessages,
-    /// Event that completes a write. Defaults to `Delivery`.
+    /// Event that completes a write: a flush that covers it (`Delivery`, the default), or that its source memory can be
+    /// reused (`Local`).
     #[serde(default, skip_serializing_if = "UcxWriteCompletion::is_default")]
     pub write_completion: UcxWriteCompletion,
 }

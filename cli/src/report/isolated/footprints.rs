@@ -26,7 +26,7 @@ pub(super) fn table(title: String, tests: &[&Test<'_>]) -> ResultTable {
                 bytes(memory.saved_bytes()),
                 100.0 * memory.saved_share()
             ),
-            format!("{} (Rss {})", bytes(memory.baseline), bytes(memory.baseline_rss)),
+            bytes(memory.baseline),
             format!("{sign}{}", bytes(memory.slope.abs())),
         ])
     });
@@ -49,8 +49,9 @@ pub(super) fn table(title: String, tests: &[&Test<'_>]) -> ResultTable {
         ends_with_sentences: false,
         notes: vec![
             "RAM/consumer is the mean Pss of a consumer with the tensor, and \"before\" is the lowest and the highest Pss of \
-             a consumer before the first distribution. The slope is the change in the total Pss with each distribution. \
-             VRAM is n/a, because the tensor is in host memory."
+             a consumer before the first distribution. The baseline is the Pss of the host before it allocates the tensor, \
+             with memory that it has kept from earlier cases. The slope is the change in the total Pss with each \
+             distribution. VRAM is n/a, because the tensor is in host memory."
                 .to_owned(),
         ],
     }

@@ -204,7 +204,7 @@ fn footprints_have_the_columns_of_the_suite() {
             "1.00 MB",
             "n/a",
             "3.00 MB (75.0 %)",
-            "6.00 MB (Rss 9.00 MB)",
+            "6.00 MB",
             "-4.10 kB"
         ]]
     );

@@ -382,8 +382,9 @@ pub enum ProblemKind {
     },
     /// Completed writes may not have arrived when the scenario needs their data.
     #[snafu(display(
-        "`{path}.writeCompletion: Local` supports only writes in one direction and in a closed loop, without reading back, \
-         and with `spec.placement.pattern: Pairwise`. Use `writeCompletion: Delivery`, or change the scenario"
+        "`{path}.writeCompletion: Local` supports writes only in `transfer` and `segmentTransfer` scenarios in one \
+         direction, without `load` and `workload: Mix`, and with `spec.placement.pattern: Pairwise`; parameterServing \
+         writes in every mode. Use `writeCompletion: Delivery`, or change the scenario or the pattern"
     ))]
     LocalWriteCompletion {
         /// Path of the transport's settings.

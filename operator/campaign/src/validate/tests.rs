@@ -416,9 +416,10 @@ fn local_write_completions_need_a_unidirectional_closed_loop() {
                      {name: open, transfer: {sizes: [64], load: {openLoop: {rate: 100}}}}]";
     let unsuitable = |scenario: usize| {
         format!(
-            "spec.scenarios[{scenario}]: `spec.transport.ucx.writeCompletion: Local` supports only writes in one \
-             direction and in a closed loop, without reading back, and with `spec.placement.pattern: Pairwise`. Use \
-             `writeCompletion: Delivery`, or change the scenario"
+            "spec.scenarios[{scenario}]: `spec.transport.ucx.writeCompletion: Local` supports writes only in `transfer` \
+             and `segmentTransfer` scenarios in one direction, without `load` and `workload: Mix`, and with \
+             `spec.placement.pattern: Pairwise`; parameterServing writes in every mode. Use `writeCompletion: Delivery`, \
+             or change the scenario or the pattern"
         )
     };
     let found = problems(&format!(
