@@ -91,6 +91,13 @@ impl Fabtest<'_> {
     }
 }
 
+/// Whether this ucx_perftest has the option `-y`, with which it copies the payload of active messages to the receive
+/// buffer. UCX 1.13 does not have it.
+fn copies_payload(mut perftest: Command) -> bool {
+    let help = perftest.arg("-h").output();
+    help.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("\n     -y "))
+}
+
 /// Runs the ucx_perftest test named `test`. If `setting` has a library directory, the binary in `bin` next to it is
 /// used.
 fn ucx_perftest(setting: &Setting<'_>, case: Case, test: &str) -> Result<f64, String> {
@@ -128,6 +135,13 @@ fn ucx_perftest(setting: &Setting<'_>, case: Case, test: &str) -> Result<f64, St
     client.args(["-s", &setting.size.to_string()]);
     if case != Case::PingPong {
         client.args(["-O", &WINDOW.to_string()]);
+    }
+    if test.starts_with("ucp_am") {
+        // The runner's active messages have a header of 8 bytes, and their payload is copied to the receive buffer.
+        client.args(["-H", "8"]);
+        if copies_payload(side(setting.cpus[0])) {
+            client.arg("-y");
+        }
     }
     client.arg("127.0.0.1");
     let text = run(server, client);
