@@ -53,27 +53,12 @@ impl<T: Transport> Side<T> {
 
     /// Posts an operation on this side's memory to its only peer.
     pub fn post(&mut self, request: PostRequest) -> Result<(), PostError> {
-        let PostRequest {
-            rail,
-            operation,
-            offset,
-            length,
-            inject,
-            more,
-            token,
-        } = request;
-        let region = &self.region;
-        self.transport.post(&Post {
-            rail,
-            peer: 0,
-            operation,
-            region,
-            offset,
-            length,
-            inject,
-            more,
-            token,
-        })
+        self.transport.post(&request.on(&self.region))
+    }
+
+    /// Prepares `at_once` posts of an operation on this side's memory to its only peer.
+    pub fn prepare(&mut self, request: PostRequest, at_once: u32) -> Result<(), TransportError> {
+        self.transport.prepare(&request.on(&self.region), at_once)
     }
 }
 
@@ -90,6 +75,30 @@ pub struct PostRequest {
 }
 
 impl PostRequest {
+    /// The post on `region` to the only peer.
+    fn on<R>(self, region: &R) -> Post<'_, R> {
+        let Self {
+            rail,
+            operation,
+            offset,
+            length,
+            inject,
+            more,
+            token,
+        } = self;
+        Post {
+            rail,
+            peer: 0,
+            operation,
+            region,
+            offset,
+            length,
+            inject,
+            more,
+            token,
+        }
+    }
+
     pub fn new(operation: Operation, length: u64) -> Self {
         Self {
             rail: 0,

@@ -191,7 +191,7 @@ impl ScenarioExpander<'_> {
             serving.workers = numbers.iter().copied().max().unwrap_or(serving.workers);
         }
         // Each worker allocates the memory of both kinds.
-        let kinds = if largest.has_different_kinds() { 2 } else { 1 };
+        let kinds = largest.distinct_memory_kinds().count() as u64;
         bytes_per_process(&largest, self.rails, self.many_to_many).saturating_mul(kinds)
     }
 

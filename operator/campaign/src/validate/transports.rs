@@ -10,27 +10,18 @@ use super::{ProblemKind, ValidatedScenario, memory, nixl, one_per_sweep};
 /// Reports every variant whose transport has a different number of rails, and every scenario whose operation differs
 /// between the libraries of the variants.
 pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: &mut Reporter) {
-    check_settings("spec.transport", &spec.transport, report);
-    check_allocation("spec.transport", &spec.transport, scenarios, report);
-    check_messages("spec.transport", &spec.transport, scenarios, report);
-    check_writes("spec.transport", &spec.transport, spec, scenarios, report);
-    nixl::check("spec.transport", &spec.transport, scenarios, report);
+    check_transport("spec.transport", &spec.transport, spec, scenarios, report);
+    let writes = scenarios
+        .iter()
+        .any(|scenario| scenario.assignment.workload.writes());
     let expected = spec.transport.rails();
     for (index, variant) in spec.variants.iter().enumerate() {
         let Some(transport) = &variant.transport else {
             continue;
         };
         let path = format!("spec.variants[{index}].transport");
-        check_settings(&path, transport, report);
-        check_allocation(&path, transport, scenarios, report);
-        check_messages(&path, transport, scenarios, report);
-        check_writes(&path, transport, spec, scenarios, report);
-        nixl::check(&path, transport, scenarios, report);
-        let completes_writes_locally = transport.completes_writes_locally();
-        let writes = scenarios
-            .iter()
-            .any(|scenario| scenario.assignment.workload.writes());
-        if writes && completes_writes_locally != spec.transport.completes_writes_locally() {
+        check_transport(&path, transport, spec, scenarios, report);
+        if writes && transport.completes_writes_locally() != spec.transport.completes_writes_locally() {
             report.add(path.clone(), ProblemKind::DifferentWriteCompletion);
         }
         let rails = transport.rails();
@@ -59,6 +50,21 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
             );
         }
     }
+}
+
+/// Checks the settings of one transport, and whether the scenarios can use them.
+fn check_transport(
+    path: &str,
+    transport: &TransportSpec,
+    spec: &BenchmarkRunSpec,
+    scenarios: &[ValidatedScenario],
+    report: &mut Reporter,
+) {
+    check_settings(path, transport, report);
+    check_allocation(path, transport, scenarios, report);
+    check_messages(path, transport, scenarios, report);
+    check_writes(path, transport, spec, scenarios, report);
+    nixl::check(path, transport, scenarios, report);
 }
 
 /// Reports duplicate settings, and settings that fabricbench itself sets.

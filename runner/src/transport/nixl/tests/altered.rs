@@ -2,7 +2,7 @@
 
 use super::harness::{LIBRARY, Pair, PostRequest, tcp};
 use crate::transport::nixl::Nixl;
-use crate::transport::{OpenConfig, Operation, Post, Transport};
+use crate::transport::{OpenConfig, Operation, Transport};
 use crds::record::FailureReason;
 use crds::v1alpha1::NixlParameter;
 use std::fs;
@@ -68,19 +68,8 @@ fn rejects_a_request_that_another_backend_serves() {
         remote: pair.remote(0),
         remote_offset: 0,
     };
-    let initiator = &mut pair.initiator;
-    let post = Post {
-        rail: 0,
-        peer: 0,
-        operation,
-        region: &initiator.region,
-        offset: 0,
-        length: 4096,
-        inject: false,
-        more: false,
-        token: 0,
-    };
-    let error = initiator.transport.prepare(&post, 1).unwrap_err();
+    let post = PostRequest::new(operation, 4096);
+    let error = pair.initiator.prepare(post, 1).unwrap_err();
     assert_eq!(error.reason, FailureReason::ProviderMismatch, "{error}");
     let expected = "NIXL would use another backend for the transfers instead of the UCX backend";
     assert!(error.message.contains(expected), "{error}");

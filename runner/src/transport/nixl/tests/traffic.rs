@@ -1,7 +1,7 @@
 //! Tests that each operation transfers the correct bytes.
 
 use super::harness::{LENGTH, Pair, PostRequest, divide, pattern, setups, tcp};
-use crate::transport::{CompletionKind, Operation, Post, Transport};
+use crate::transport::{CompletionKind, Operation, Transport};
 use crds::v1alpha1::NixlRequests;
 use std::time::{Duration, Instant};
 
@@ -232,24 +232,13 @@ fn prepared_requests_are_reused() {
             remote: pair.remote(0),
             remote_offset: 0,
         };
-        let initiator = &mut pair.initiator;
-        let post = Post {
-            rail: 0,
-            peer: 0,
-            operation: write,
-            region: &initiator.region,
-            offset: 0,
-            length: 4096,
-            inject: false,
-            more: false,
-            token: 0,
-        };
-        initiator.transport.prepare(&post, 3).unwrap();
-        initiator.transport.prepare(&post, 2).unwrap();
+        let post = PostRequest::new(write, 4096);
+        pair.initiator.prepare(post, 3).unwrap();
+        pair.initiator.prepare(post, 2).unwrap();
         let is_prepared = setup.spec.requests == NixlRequests::Prepared;
         let expected = if is_prepared { 3 } else { 0 };
         assert_eq!(
-            initiator.transport.preparation_stats().unwrap().requests,
+            pair.initiator.transport.preparation_stats().unwrap().requests,
             expected,
             "{setup:?}"
         );
@@ -289,19 +278,8 @@ fn reports_the_transfer_steps_and_the_backend() {
             remote: pair.remote(0),
             remote_offset: 0,
         };
-        let initiator = &mut pair.initiator;
-        let post = Post {
-            rail: 0,
-            peer: 0,
-            operation,
-            region: &initiator.region,
-            offset: 0,
-            length: 300_000,
-            inject: false,
-            more: false,
-            token: 0,
-        };
-        initiator.transport.prepare(&post, 1).unwrap();
+        let post = PostRequest::new(operation, 300_000);
+        pair.initiator.prepare(post, 1).unwrap();
         for _ in 0..5 {
             pair.post(PostRequest::new(operation, 300_000));
             pair.poll_until(|observed| !observed.initiator.is_empty());
@@ -381,19 +359,8 @@ fn refuses_to_prepare_too_many_descriptors() {
         remote: pair.remote(0),
         remote_offset: 0,
     };
-    let initiator = &mut pair.initiator;
-    let post = Post {
-        rail: 0,
-        peer: 0,
-        operation,
-        region: &initiator.region,
-        offset: 0,
-        length: LENGTH as u64,
-        inject: false,
-        more: false,
-        token: 0,
-    };
-    let refused = initiator.transport.prepare(&post, 3).unwrap_err();
+    let post = PostRequest::new(operation, LENGTH as u64);
+    let refused = pair.initiator.prepare(post, 3).unwrap_err();
     assert!(
         refused.message.contains("more than 16384 prepared requests"),
         "{refused:?}"
