@@ -36,6 +36,7 @@ pub struct Pair {
     pub target: ArmEndpoints<TestTransport>,
     pub arm: ArmAssignment,
     pub scenario: ScenarioAssignment,
+    /// Deadline of the initiator. The target's deadline is later, so that the initiator's failure names its own cause.
     pub deadline: Duration,
     pub number: u32,
 }
@@ -161,7 +162,10 @@ impl Pair {
             arm: &self.arm,
             role,
             peer_rank,
-            deadline: self.deadline,
+            deadline: match role {
+                Role::Initiator => self.deadline,
+                Role::Target => 2 * self.deadline,
+            },
             seed: 42,
             keep_samples: false,
             site: crate::scenario::CommandSite::default(),
