@@ -34,6 +34,9 @@ impl RailRotation {
     /// Rail for the only chunk of transfer `index` in the burst. Must be called in ascending order of `index`.
     #[inline]
     pub fn rail(&mut self, index: u64) -> Rail {
+        if self.rails == 1 {
+            return 0;
+        }
         let position = if self.group > 1 {
             self.next + index / self.group
         } else {
@@ -51,6 +54,7 @@ impl RailRotation {
         }
     }
 
+    #[inline]
     fn advance(&mut self) {
         self.next = if self.next + 1 == self.rails {
             0

@@ -3,7 +3,6 @@
 use crds::record::{CaseFailure, FailureReason};
 
 use super::{Engine, failure, transport_failure};
-use crate::arm_endpoints::receives::ReceiveLocation;
 use crate::arm_endpoints::tokens::PostOwner;
 use crate::immediate::{Immediate, Message, Signal};
 use crate::measure::clock;
@@ -13,7 +12,9 @@ use crate::transport::{Completion, CompletionKind, Rail, Transport};
 /// A message that arrived in a posted receive.
 #[derive(Clone, Copy)]
 struct ReceivedMessage {
-    location: ReceiveLocation,
+    /// Token of the receive.
+    token: u32,
+    /// Length in bytes.
     length: u64,
 }
 
@@ -34,12 +35,14 @@ impl<T: Transport> Engine<'_, T> {
             let now = if self.timed { clock::now() } else { 0 };
             // All completions are handled even when one fails the case, because the next case reuses their tokens and
             // receive buffers.
-            let mut result = Ok(());
+            let mut first_failure = None;
             for index in 0..count.min(self.thread.completions.len()) {
                 let completion = self.thread.completions[index];
-                result = result.and(self.handle_completion(completion, now));
+                if let Err(failure) = self.handle_completion(completion, now) {
+                    first_failure.get_or_insert(failure);
+                }
             }
-            result?;
+            first_failure.map_or(Ok(()), Err)?;
             if self.waiter.deadline_is_known_to_have_passed() {
                 return Err(self.deadline_exceeded("still receiving completions"));
             }
@@ -76,8 +79,7 @@ impl<T: Transport> Engine<'_, T> {
                 immediate,
                 length,
             } => {
-                let location = self.thread.receives.location(rail, token);
-                let received = location.map(|location| ReceivedMessage { location, length });
+                let received = Some(ReceivedMessage { token, length });
                 let handled = self.handle_message(rail, immediate, received, now);
                 self.thread.receives.release(rail, token);
                 handled
@@ -163,8 +165,11 @@ impl<T: Transport> Engine<'_, T> {
                 let (Some(received), Some(memory)) = (received, self.thread.memory(self.region)) else {
                     return Ok(());
                 };
+                let Some(location) = self.thread.receives.location(rail, received.token) else {
+                    return Ok(());
+                };
                 let chunk = self.geometry.stripes.chunk(u64::from(chunk));
-                inspector.check_message(&memory, received.location.offset, received.length, number, chunk)
+                inspector.check_message(&memory, location.offset, received.length, number, chunk)
             }
             (Err(ArrivalError::Duplicate), Some(inspector)) => {
                 inspector.record_duplicate();

@@ -138,12 +138,9 @@ impl<T: Transport> Engine<'_, T> {
         prepared.map_err(|error| failure(error.reason, error.to_string()))
     }
 
+    #[inline]
     fn assign_slot(&mut self, chunks: u32, start: u64) -> Result<AssignedSlot, CaseFailure> {
-        self.outgoing.assign_slot(chunks, start).ok_or_else(|| {
-            let message =
-                "a burst has more transfers than free slots; this is a bug in fabricbench".to_owned();
-            failure(FailureReason::Internal, message)
-        })
+        self.outgoing.assign_slot(chunks, start).ok_or_else(no_free_slot)
     }
 
     /// Posts a burst of `transfers` transfers. `start` returns the time at which the sample of the next transfer
@@ -337,4 +334,10 @@ impl<T: Transport> Engine<'_, T> {
         self.thread.broken = Some(message.clone());
         failure(failed_post_reason(errno), message)
     }
+}
+
+#[cold]
+fn no_free_slot() -> CaseFailure {
+    let message = "a burst has more transfers than free slots; this is a bug in fabricbench".to_owned();
+    failure(FailureReason::Internal, message)
 }

@@ -9,7 +9,6 @@ mod config;
 mod connect;
 mod lanes;
 mod memory;
-mod message_queue;
 mod messages;
 mod objects;
 mod open;

@@ -1,5 +1,5 @@
-//! Functions that the library calls during `ucp_worker_progress`. Each function adds an event to a queue, and frees the
-//! completed request, if any.
+//! Functions that the library calls during `ucp_worker_progress`. Each function adds an event or an active message to a
+//! queue, and frees the completed request, if any.
 //!
 //! A panic in one of these functions would abort the process, because it cannot unwind into C code.
 
@@ -26,39 +26,48 @@ pub(super) enum Source {
     Flush(u32),
     /// A notification from a peer that a write has arrived.
     Notification,
-    /// An active message from a peer.
-    Message,
+    /// An active message from a peer whose payload the library did not keep.
+    LostMessage,
     /// The endpoint to this peer.
     Endpoint(u32),
 }
 
 /// Event that the library reported.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Event {
     pub source: Source,
     pub status: ucs_status_t,
-    /// Tag of a message, or header of an active message.
+    /// Tag of a message, or header of a notification.
     pub immediate: u64,
     /// Message length in bytes.
     pub length: usize,
-    /// Payload of an active message; `None` if it has no payload.
+}
+
+/// Active message that has arrived.
+#[derive(Debug)]
+pub(super) struct ArrivedMessage {
+    /// Header.
+    pub immediate: u64,
+    /// Payload; `None` if the message has none.
     pub payload: Option<Payload>,
 }
 
 /// Function that releases a request.
 pub(super) type RequestFree = unsafe extern "C" fn(*mut c_void);
 
-/// Queue of events, which the callbacks fill.
+/// Queues of events and active messages, which the callbacks fill.
 pub(super) struct Events {
     queue: UnsafeCell<VecDeque<Event>>,
+    messages: UnsafeCell<VecDeque<ArrivedMessage>>,
     request_free: RequestFree,
 }
 
 impl Events {
-    /// Creates a queue that does not allocate until more than `capacity` events are queued.
-    pub(super) fn new(request_free: RequestFree, capacity: usize) -> StableBox<Self> {
+    /// Creates queues that do not allocate until more than `events` events or more than `messages` messages are queued.
+    pub(super) fn new(request_free: RequestFree, events: usize, messages: usize) -> StableBox<Self> {
         StableBox::from(Box::new(Self {
-            queue: UnsafeCell::new(VecDeque::with_capacity(capacity)),
+            queue: UnsafeCell::new(VecDeque::with_capacity(events)),
+            messages: UnsafeCell::new(VecDeque::with_capacity(messages)),
             request_free,
         }))
     }
@@ -76,6 +85,18 @@ impl Events {
         queue.pop_front()
     }
 
+    /// Takes the oldest message.
+    ///
+    /// # Safety
+    ///
+    /// Same as [`Self::pop`].
+    #[inline]
+    pub(super) unsafe fn pop_message(&self) -> Option<ArrivedMessage> {
+        // SAFETY: as in `pop`.
+        let messages = unsafe { &mut *self.messages.get() };
+        messages.pop_front()
+    }
+
     /// Adds an event.
     ///
     /// # Safety
@@ -86,6 +107,18 @@ impl Events {
         // SAFETY: as in `pop`; callbacks do not interrupt each other.
         let queue = unsafe { &mut *self.queue.get() };
         queue.push_back(event);
+    }
+
+    /// Adds a message.
+    ///
+    /// # Safety
+    ///
+    /// Same as [`Self::push`].
+    #[inline]
+    unsafe fn push_message(&self, message: ArrivedMessage) {
+        // SAFETY: as in `push`.
+        let messages = unsafe { &mut *self.messages.get() };
+        messages.push_back(message);
     }
 }
 
@@ -121,17 +154,34 @@ impl Origin {
             status,
             immediate,
             length,
-            payload: None,
         };
-        // SAFETY: the caller fulfills the contract.
-        unsafe { self.push(event) };
+        // SAFETY: the caller guarantees that the queues exist.
+        let events = unsafe { self.events.as_ref() };
+        // SAFETY: the library calls callbacks on the thread that uses the worker.
+        unsafe { events.push(event) };
     }
 
     /// # Safety
     ///
     /// Same as [`Self::report`].
-    unsafe fn push(&self, event: Event) {
-        // SAFETY: the caller guarantees that the queue exists.
+    unsafe fn report_message(&self, message: ArrivedMessage) {
+        // SAFETY: the caller guarantees that the queues exist.
+        let events = unsafe { self.events.as_ref() };
+        // SAFETY: the library calls callbacks on the thread that uses the worker.
+        unsafe { events.push_message(message) };
+    }
+
+    /// # Safety
+    ///
+    /// Same as [`Self::report`].
+    unsafe fn report_lost_message(&self) {
+        let event = Event {
+            source: Source::LostMessage,
+            status: UCS_ERR_UNSUPPORTED,
+            immediate: 0,
+            length: 0,
+        };
+        // SAFETY: the caller guarantees that the queues exist.
         let events = unsafe { self.events.as_ref() };
         // SAFETY: the library calls callbacks on the thread that uses the worker.
         unsafe { events.push(event) };
@@ -262,21 +312,15 @@ pub(super) unsafe extern "C" fn on_message(
         () if has(UCP_AM_RECV_ATTR_FLAG_DATA) => Some(unsafe { Payload::eager(data, length) }),
         () => None,
     });
+    if payload.is_none() && length > 0 {
+        // SAFETY: this is a library callback.
+        unsafe { origin.report_lost_message() };
+        return UCS_OK;
+    }
     // If this function returns UCS_INPROGRESS, the library keeps the payload until it is received or released.
     let result = if payload.is_some() { UCS_INPROGRESS } else { UCS_OK };
-    let event = Event {
-        source: Source::Message,
-        status: if payload.is_none() && length > 0 {
-            UCS_ERR_UNSUPPORTED
-        } else {
-            UCS_OK
-        },
-        immediate,
-        length,
-        payload,
-    };
     // SAFETY: this is a library callback.
-    unsafe { origin.push(event) };
+    unsafe { origin.report_message(ArrivedMessage { immediate, payload }) };
     result
 }
 
@@ -325,7 +369,7 @@ mod tests {
     /// The library holds the address of an origin while its owner is moved. Miri checks the accesses.
     #[test]
     fn a_completion_reports_to_the_queue_and_frees_its_request() {
-        let events = Events::new(count_free, 4);
+        let events = Events::new(count_free, 4, 4);
         let origins: Box<[Origin]> = [0, 1]
             .map(|token| Origin::new(&events, Source::Post(token)))
             .into();

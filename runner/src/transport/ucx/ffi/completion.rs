@@ -37,6 +37,7 @@ impl Rail {
                     room -= 1;
                 }
             }
+            self.match_messages();
             self.take_ready(&mut room, &mut handle);
         }
         if self.failure.is_some() {
@@ -61,13 +62,14 @@ impl Rail {
         !self.ready.is_empty() || self.failure.is_some() || self.has_due_flush()
     }
 
-    /// Handles all events that the callbacks reported. The next poll returns their completions.
+    /// Handles all events and messages that the callbacks reported. The next poll returns their completions.
     pub(super) fn handle_events(&mut self) {
         // SAFETY: the exclusive reference guarantees that no other thread uses the worker, and this is not a callback.
         while let Some(event) = unsafe { self.objects.events.pop() } {
             let completion = self.handle_event(event);
             self.ready.extend(completion);
         }
+        self.match_messages();
     }
 
     /// Handles an event. Returns the completion of its subject, if any. Other completions that follow from the event are
@@ -111,11 +113,10 @@ impl Rail {
                     immediate: event.immediate,
                 });
             }
-            Source::Message if event.status < 0 => {
+            Source::LostMessage => {
                 let message = format_args!("an active message whose data the library did not keep");
                 self.record_failure("completion", event.status, message);
             }
-            Source::Message => self.message_arrived(event),
             Source::Endpoint(peer) => {
                 self.record_failure(
                     "completion",

@@ -21,12 +21,15 @@ use ucx_sys::bindings::{
 pub(in crate::transport::ucx) struct RailRegion {
     rail: Arc<Objects>,
     memory: Arc<Memory>,
+    address: *mut u8,
+    length: usize,
+    is_device: bool,
     handle: ucp_mem_h,
     remote: PackedKey,
 }
 
-// SAFETY: the handle is an opaque value that only the `Rail` passes to the library. All other fields are Send. A region
-// is not Sync, because nothing needs it to be.
+// SAFETY: the handle is an opaque value that only the `Rail` passes to the library, and the address belongs to `memory`,
+// which is Send. All other fields are Send. A region is not Sync, because nothing needs it to be.
 unsafe impl Send for RailRegion {}
 
 /// Memory that has been registered on a rail but is not yet part of a region.
@@ -63,13 +66,13 @@ impl RailRegion {
     #[inline]
     pub(in crate::transport::ucx) fn range(&self, offset: u64, length: u64) -> Option<RegisteredRange<'_>> {
         let (offset, length) = (usize::try_from(offset).ok()?, usize::try_from(length).ok()?);
-        if offset.checked_add(length)? > self.memory.length() {
+        if offset.checked_add(length)? > self.length {
             return None;
         }
         Some(RegisteredRange {
-            pointer: self.memory.address().wrapping_add(offset),
+            pointer: self.address.wrapping_add(offset),
             length,
-            is_device: self.memory.is_device(),
+            is_device: self.is_device,
             handle: self.handle,
             rail: Arc::as_ptr(&self.rail),
             region: PhantomData,
@@ -187,6 +190,9 @@ impl Rail {
                 address,
                 key: packing::pack_key(version, address, memory.length() as u64, &mapping.key),
             },
+            address: memory.address(),
+            length: memory.length(),
+            is_device: memory.is_device(),
             memory,
             handle: mapping.handle,
         }

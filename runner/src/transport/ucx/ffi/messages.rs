@@ -4,10 +4,9 @@
 //! The library keeps a message's payload, or the peer's request to fetch it (rendezvous), until a receive takes it, so
 //! a message that arrives before its receive is posted is not lost.
 
-use super::callbacks::{Event, on_payload_fetched};
+use super::callbacks::{ArrivedMessage, on_payload_fetched};
 use super::memory::RegisteredRange;
-use super::message_queue::PostedReceive;
-use super::operations::{PostState, ReceiveState};
+use super::operations::{PostState, PostedReceive, ReceiveState};
 use super::payload::Payload;
 use super::rail::{MESSAGE_ID, Rail};
 use crate::transport::{CompletionKind, Peer, PostError};
@@ -67,7 +66,7 @@ impl Rail {
             return Err(PostError::Refused(libc::EBUSY));
         }
         *receive = ReceiveState::Posting;
-        self.messages.push_receive(PostedReceive {
+        self.message_receives.push_back(PostedReceive {
             token,
             pointer: range.pointer,
             length: range.length,
@@ -77,23 +76,29 @@ impl Rail {
         Ok(())
     }
 
-    /// Handles the arrival of an active message.
-    #[inline]
-    pub(super) fn message_arrived(&mut self, message: Event) {
-        self.messages.push_message(message);
-        self.match_messages();
-    }
-
     /// Matches messages with receives, in order of arrival.
     #[inline]
-    fn match_messages(&mut self) {
-        while let Some((receive, message)) = self.messages.next_match() {
+    pub(super) fn match_messages(&mut self) {
+        while let Some((receive, message)) = self.next_match() {
             self.take_payload(&receive, message);
         }
     }
 
+    /// Takes the oldest receive and the oldest message, if there are both.
     #[inline]
-    fn take_payload(&mut self, receive: &PostedReceive, message: Event) {
+    fn next_match(&mut self) -> Option<(PostedReceive, ArrivedMessage)> {
+        if self.message_receives.is_empty() {
+            return None;
+        }
+        // SAFETY: the exclusive reference guarantees that no other thread uses the worker, and this is not a callback.
+        let message = unsafe { self.objects.events.pop_message() }?;
+        self.message_receives
+            .pop_front()
+            .map(|receive| (receive, message))
+    }
+
+    #[inline]
+    fn take_payload(&mut self, receive: &PostedReceive, message: ArrivedMessage) {
         let token = receive.token;
         let immediate = message.immediate;
         let length = message.payload.as_ref().map_or(0, Payload::length);
@@ -176,8 +181,12 @@ impl Rail {
 
     /// Releases the payloads of messages for which no receive was posted.
     pub(super) fn release_messages(&mut self) {
-        for payload in self.messages.drain().filter_map(|message| message.payload) {
-            self.release_payload(payload);
+        self.message_receives.clear();
+        // SAFETY: as in `next_match`.
+        while let Some(message) = unsafe { self.objects.events.pop_message() } {
+            if let Some(payload) = message.payload {
+                self.release_payload(payload);
+            }
         }
     }
 }

@@ -20,8 +20,8 @@ use ucx_sys::bindings::{
     ucp_am_recv_param_t, ucp_params_t, ucp_worker_params_t, ucs_status_t,
 };
 
-/// Number of events that the queue holds without allocating, in addition to one for each operation in flight. This side
-/// does not control the rate at which notifications from peers arrive.
+/// Number of events and of active messages that the queues hold without allocating, in addition to one for each operation
+/// in flight. This side does not control the rate at which notifications and messages from peers arrive.
 const SPARE_EVENTS: usize = 1024;
 
 /// Callback for active messages.
@@ -49,7 +49,8 @@ impl Rail {
         let context = create_context(library, config, rail_config)?;
         let resources = resources(&context);
         let depth = rail_config.depth;
-        let events = Events::new(library.functions().ucp_request_free, 3 * depth + SPARE_EVENTS);
+        let request_free = library.functions().ucp_request_free;
+        let events = Events::new(request_free, 3 * depth + SPARE_EVENTS, depth + SPARE_EVENTS);
         let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
         let origins = (0..depth)
             .map(|token| Source::Post(number(token)))

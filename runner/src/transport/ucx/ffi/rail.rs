@@ -1,9 +1,8 @@
 //! One open rail and its state. Only one thread at a time uses a rail, because every method that calls the library takes
 //! an exclusive reference.
 
-use super::message_queue::MessageQueue;
 use super::objects::Objects;
-use super::operations::{FlushState, PeerWrites, PostState, ReceiveState};
+use super::operations::{FlushState, PeerWrites, PostState, PostedReceive, ReceiveState};
 use super::{CallError, check};
 use crate::transport::ucx::rules::packing;
 use crate::transport::{CompletionKind, Peer};
@@ -71,8 +70,8 @@ pub(in crate::transport::ucx) struct Rail {
     pub(super) free_flushes: Vec<u32>,
     /// Number of flushes in flight that were posted by [`Rail::post_flush`].
     pub(super) requested_flushes: u32,
-    /// Active messages, and the receives for them.
-    pub(super) messages: MessageQueue,
+    /// Posted receives for active messages, oldest first.
+    pub(super) message_receives: VecDeque<PostedReceive>,
     /// Peers with writes that no flush covers yet.
     pub(super) unflushed: Vec<Peer>,
     /// Completions that the next poll returns.
@@ -106,7 +105,7 @@ impl Rail {
             flushes: vec![FlushState::default(); MAX_FLUSHES].into(),
             free_flushes: (0..MAX_FLUSHES as u32).collect(),
             requested_flushes: 0,
-            messages: MessageQueue::new(config.depth),
+            message_receives: VecDeque::with_capacity(config.depth),
             unflushed: Vec::with_capacity(config.peers.max(1)),
             ready: VecDeque::with_capacity(2 * config.depth + 1024),
             failure: None,

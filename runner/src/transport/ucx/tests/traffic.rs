@@ -53,25 +53,35 @@ fn send_transfers_bytes_and_immediate_data() {
 
 #[test]
 #[ignore = "run by runs_the_ignored_tests_with_each_library"]
-fn delivers_a_message_that_arrives_before_its_receive() {
+fn delivers_messages_that_arrive_before_their_receives_in_order() {
     for setup in setups() {
         let mut pair = setup.pair();
-        pair.initiator.fill(0, &pattern(64, 2));
-        pair.post(PostRequest::new(Operation::Send { immediate: 9 }, 64));
-        pair.poll_until(|observed| !observed.initiator.is_empty());
+        pair.initiator.fill(0, &pattern(128, 2));
+        for token in 0..2 {
+            let operation = Operation::Send {
+                immediate: 9 + u64::from(token),
+            };
+            pair.post(PostRequest {
+                token,
+                offset: 64 * u64::from(token),
+                ..PostRequest::new(operation, 64)
+            });
+        }
+        pair.poll_until(|observed| observed.initiator.len() == 2);
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(20) {
             assert!(pair.target.poll().unwrap().is_empty());
         }
-        receive(&mut pair, 0, 64, 1);
-        let observed = pair.poll_until(|observed| !observed.target.is_empty());
-        let arrived = CompletionKind::Received {
-            token: 1,
-            immediate: Some(9),
+        receive(&mut pair, 0, 64, 5);
+        receive(&mut pair, 64, 64, 3);
+        let observed = pair.poll_until(|observed| observed.target.len() == 2);
+        let arrived = |token, immediate| CompletionKind::Received {
+            token,
+            immediate: Some(immediate),
             length: 64,
         };
-        assert_eq!(observed.target, [arrived], "{setup:?}");
-        assert_eq!(pair.target.bytes(0, 64), pattern(64, 2), "{setup:?}");
+        assert_eq!(observed.target, [arrived(5, 9), arrived(3, 10)], "{setup:?}");
+        assert_eq!(pair.target.bytes(0, 128), pattern(128, 2), "{setup:?}");
     }
 }
 
