@@ -26,6 +26,8 @@ impl Rail {
         if room > 0 {
             self.flush_all();
             self.progress();
+            // Fetching a payload can add an event, which the loop below handles.
+            self.match_messages();
             while room > 0 {
                 // SAFETY: the exclusive reference guarantees that no other thread uses the worker, and this is not a
                 // callback.
@@ -37,7 +39,6 @@ impl Rail {
                     room -= 1;
                 }
             }
-            self.match_messages();
             self.take_ready(&mut room, &mut handle);
         }
         if self.failure.is_some() {
@@ -64,12 +65,16 @@ impl Rail {
 
     /// Handles all events and messages that the callbacks reported. The next poll returns their completions.
     pub(super) fn handle_events(&mut self) {
-        // SAFETY: the exclusive reference guarantees that no other thread uses the worker, and this is not a callback.
-        while let Some(event) = unsafe { self.objects.events.pop() } {
+        loop {
+            // Fetching a payload can add an event.
+            self.match_messages();
+            // SAFETY: the exclusive reference guarantees that no other thread uses the worker, and this is not a callback.
+            let Some(event) = (unsafe { self.objects.events.pop() }) else {
+                return;
+            };
             let completion = self.handle_event(event);
             self.ready.extend(completion);
         }
-        self.match_messages();
     }
 
     /// Handles an event. Returns the completion of its subject, if any. Other completions that follow from the event are

@@ -21,6 +21,7 @@ use ucx_sys::bindings::{
 pub(in crate::transport::ucx) struct RailRegion {
     rail: Arc<Objects>,
     memory: Arc<Memory>,
+    /// Address, length and kind of `memory`, copied so that a post does not have to look them up.
     address: *mut u8,
     length: usize,
     is_device: bool,
