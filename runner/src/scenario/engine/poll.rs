@@ -38,8 +38,8 @@ impl<T: Transport> Engine<'_, T> {
             let mut first_failure = None;
             for index in 0..count.min(self.thread.completions.len()) {
                 let completion = self.thread.completions[index];
-                if let Err(failure) = self.handle_completion(completion, now) {
-                    first_failure.get_or_insert(failure);
+                if let Err(error) = self.handle_completion(completion, now) {
+                    first_failure.get_or_insert(error);
                 }
             }
             first_failure.map_or(Ok(()), Err)?;

@@ -37,9 +37,9 @@ pub(super) enum Source {
 pub(super) struct Event {
     pub source: Source,
     pub status: ucs_status_t,
-    /// Tag of a message, or header of a notification.
+    /// Tag of a tagged message, or header of a notification.
     pub immediate: u64,
-    /// Message length in bytes.
+    /// Length of a tagged message or of a fetched payload, in bytes.
     pub length: usize,
 }
 
@@ -55,19 +55,24 @@ pub(super) struct ArrivedMessage {
 /// Function that releases a request.
 pub(super) type RequestFree = unsafe extern "C" fn(*mut c_void);
 
-/// Queues of events and active messages, which the callbacks fill.
+/// Queues of events and of active messages, which the callbacks fill.
 pub(super) struct Events {
-    queue: UnsafeCell<VecDeque<Event>>,
+    events: UnsafeCell<VecDeque<Event>>,
     messages: UnsafeCell<VecDeque<ArrivedMessage>>,
     request_free: RequestFree,
 }
 
 impl Events {
-    /// Creates queues that do not allocate until more than `events` events or more than `messages` messages are queued.
-    pub(super) fn new(request_free: RequestFree, events: usize, messages: usize) -> StableBox<Self> {
+    /// Creates queues that do not allocate until they contain more than `event_capacity` events or more than
+    /// `message_capacity` messages.
+    pub(super) fn new(
+        request_free: RequestFree,
+        event_capacity: usize,
+        message_capacity: usize,
+    ) -> StableBox<Self> {
         StableBox::from(Box::new(Self {
-            queue: UnsafeCell::new(VecDeque::with_capacity(events)),
-            messages: UnsafeCell::new(VecDeque::with_capacity(messages)),
+            events: UnsafeCell::new(VecDeque::with_capacity(event_capacity)),
+            messages: UnsafeCell::new(VecDeque::with_capacity(message_capacity)),
             request_free,
         }))
     }
@@ -81,8 +86,8 @@ impl Events {
     pub(super) unsafe fn pop(&self) -> Option<Event> {
         // SAFETY: no other reference to the queue exists: callbacks run only during calls to the library, on this
         // thread, and drop their reference before they return.
-        let queue = unsafe { &mut *self.queue.get() };
-        queue.pop_front()
+        let events = unsafe { &mut *self.events.get() };
+        events.pop_front()
     }
 
     /// Takes the oldest message.
@@ -105,8 +110,8 @@ impl Events {
     #[inline]
     unsafe fn push(&self, event: Event) {
         // SAFETY: as in `pop`; callbacks do not interrupt each other.
-        let queue = unsafe { &mut *self.queue.get() };
-        queue.push_back(event);
+        let events = unsafe { &mut *self.events.get() };
+        events.push_back(event);
     }
 
     /// Adds a message.
@@ -145,9 +150,11 @@ impl Origin {
         std::ptr::from_ref(self).cast_mut().cast()
     }
 
+    /// Adds an event about this origin's subject.
+    ///
     /// # Safety
     ///
-    /// Must be called from a library callback, while the queue exists.
+    /// Must be called from a library callback, while the queues exist.
     unsafe fn report(&self, status: ucs_status_t, immediate: u64, length: usize) {
         let event = Event {
             source: self.source,
@@ -155,34 +162,8 @@ impl Origin {
             immediate,
             length,
         };
-        // SAFETY: the caller guarantees that the queues exist.
-        let events = unsafe { self.events.as_ref() };
-        // SAFETY: the library calls callbacks on the thread that uses the worker.
-        unsafe { events.push(event) };
-    }
-
-    /// # Safety
-    ///
-    /// Same as [`Self::report`].
-    unsafe fn report_message(&self, message: ArrivedMessage) {
-        // SAFETY: the caller guarantees that the queues exist.
-        let events = unsafe { self.events.as_ref() };
-        // SAFETY: the library calls callbacks on the thread that uses the worker.
-        unsafe { events.push_message(message) };
-    }
-
-    /// # Safety
-    ///
-    /// Same as [`Self::report`].
-    unsafe fn report_lost_message(&self) {
-        let event = Event {
-            source: Source::LostMessage,
-            status: UCS_ERR_UNSUPPORTED,
-            immediate: 0,
-            length: 0,
-        };
-        // SAFETY: the caller guarantees that the queues exist.
-        let events = unsafe { self.events.as_ref() };
+        // SAFETY: the caller fulfills the contract.
+        let events = unsafe { self.events() };
         // SAFETY: the library calls callbacks on the thread that uses the worker.
         unsafe { events.push(event) };
     }
@@ -191,10 +172,19 @@ impl Origin {
     ///
     /// `request` must be the request that was passed to a completion callback. The library does not use it afterwards.
     unsafe fn free(&self, request: *mut c_void) {
-        // SAFETY: the queue exists as long as the worker does, including during a callback.
-        let free = unsafe { self.events.as_ref() }.request_free;
+        // SAFETY: the queues exist as long as the worker does, including during a callback.
+        let free = unsafe { self.events() }.request_free;
         // SAFETY: the caller guarantees that the request has completed, and nothing else frees it.
         unsafe { free(request) };
+    }
+
+    /// # Safety
+    ///
+    /// The queues must exist.
+    #[inline]
+    unsafe fn events(&self) -> &Events {
+        // SAFETY: the caller fulfills the contract.
+        unsafe { self.events.as_ref() }
     }
 }
 
@@ -312,15 +302,23 @@ pub(super) unsafe extern "C" fn on_message(
         () if has(UCP_AM_RECV_ATTR_FLAG_DATA) => Some(unsafe { Payload::eager(data, length) }),
         () => None,
     });
+    // SAFETY: this is a library callback.
+    let events = unsafe { origin.events() };
     if payload.is_none() && length > 0 {
-        // SAFETY: this is a library callback.
-        unsafe { origin.report_lost_message() };
+        let lost = Event {
+            source: Source::LostMessage,
+            status: UCS_ERR_UNSUPPORTED,
+            immediate,
+            length,
+        };
+        // SAFETY: the library calls callbacks on the thread that uses the worker.
+        unsafe { events.push(lost) };
         return UCS_OK;
     }
     // If this function returns UCS_INPROGRESS, the library keeps the payload until it is received or released.
     let result = if payload.is_some() { UCS_INPROGRESS } else { UCS_OK };
-    // SAFETY: this is a library callback.
-    unsafe { origin.report_message(ArrivedMessage { immediate, payload }) };
+    // SAFETY: the library calls callbacks on the thread that uses the worker.
+    unsafe { events.push_message(ArrivedMessage { immediate, payload }) };
     result
 }
 
@@ -391,5 +389,59 @@ mod tests {
         // SAFETY: as above.
         assert!(unsafe { events.pop() }.is_none());
         assert_eq!(freed, 2);
+    }
+
+    #[test]
+    fn messages_are_taken_in_order() {
+        let events = Events::new(count_free, 4, 2);
+        let origin = Origin::new(&events, Source::Notification);
+        for immediate in [10_u64, 20, 30] {
+            let header = immediate.to_le_bytes();
+            // SAFETY: the origin and the queues exist, and the header has eight bytes.
+            let result = unsafe {
+                on_message(
+                    origin.as_user_data(),
+                    header.as_ptr().cast(),
+                    header.len(),
+                    std::ptr::null_mut(),
+                    0,
+                    std::ptr::null(),
+                )
+            };
+            assert_eq!(result, UCS_OK);
+        }
+        // SAFETY: this is the only thread, and not a callback.
+        let taken = std::iter::from_fn(|| unsafe { events.pop_message() });
+        let immediates: Vec<u64> = taken.map(|message| message.immediate).collect();
+        assert_eq!(immediates, [10, 20, 30]);
+        // SAFETY: as above.
+        assert!(unsafe { events.pop() }.is_none());
+    }
+
+    #[test]
+    fn a_payload_that_the_library_does_not_keep_is_an_error() {
+        let events = Events::new(count_free, 4, 2);
+        let origin = Origin::new(&events, Source::Notification);
+        let header = 10_u64.to_le_bytes();
+        // SAFETY: the origin and the queues exist, the header has eight bytes, and the payload is not read.
+        let result = unsafe {
+            on_message(
+                origin.as_user_data(),
+                header.as_ptr().cast(),
+                header.len(),
+                std::ptr::null_mut(),
+                64,
+                std::ptr::null(),
+            )
+        };
+        assert_eq!(result, UCS_OK);
+        // SAFETY: this is the only thread, and not a callback.
+        let event = unsafe { events.pop() }.unwrap();
+        assert_eq!(
+            (event.source, event.status),
+            (Source::LostMessage, UCS_ERR_UNSUPPORTED)
+        );
+        // SAFETY: as above.
+        assert!(unsafe { events.pop_message() }.is_none());
     }
 }

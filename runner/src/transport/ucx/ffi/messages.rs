@@ -92,6 +92,7 @@ impl Rail {
         }
         // SAFETY: the exclusive reference guarantees that no other thread uses the worker, and this is not a callback.
         let message = unsafe { self.objects.events.pop_message() }?;
+        // This cannot drop the message, because there is a receive.
         self.message_receives
             .pop_front()
             .map(|receive| (receive, message))

@@ -22,7 +22,7 @@ use ucx_sys::bindings::{
 
 /// Number of events and of active messages that the queues hold without allocating, in addition to one for each operation
 /// in flight. This side does not control the rate at which notifications and messages from peers arrive.
-const SPARE_EVENTS: usize = 1024;
+const SPARE_ENTRIES: usize = 1024;
 
 /// Callback for active messages.
 type MessageCallback = unsafe extern "C" fn(
@@ -50,7 +50,7 @@ impl Rail {
         let resources = resources(&context);
         let depth = rail_config.depth;
         let request_free = library.functions().ucp_request_free;
-        let events = Events::new(request_free, 3 * depth + SPARE_EVENTS, depth + SPARE_EVENTS);
+        let events = Events::new(request_free, 3 * depth + SPARE_ENTRIES, depth + SPARE_ENTRIES);
         let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
         let origins = (0..depth)
             .map(|token| Source::Post(number(token)))
