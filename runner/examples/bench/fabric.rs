@@ -2,7 +2,7 @@
 
 use crds::v1alpha1::{
     Libfabric, LibfabricProvider, MemoryKind, Nixl, NixlBackend, NixlParameter, TransportSpec, Ucx,
-    UcxAllocation, UcxEmulation, UcxMessages, UcxTransport, UcxWriteCompletion,
+    UcxAllocation, UcxEmulation, UcxMessages, UcxSetting, UcxTransport, UcxWriteCompletion,
 };
 
 /// A library with one transport on this machine.
@@ -52,9 +52,22 @@ impl Fabric {
                     MemoryKind::Cuda => UcxAllocation::Caller,
                     _ => UcxAllocation::Library,
                 },
+                settings: self.allocation_method(memory).map_or_else(Vec::new, |method| {
+                    vec![UcxSetting {
+                        name: "ALLOC_PRIO".to_owned(),
+                        value: method.to_owned(),
+                    }]
+                }),
                 ..Ucx::new(ucx_transports(transport, memory), 1)
             }),
         }
+    }
+
+    /// Method with which UCX allocates `memory` (`UCX_ALLOC_PRIO`); `None` for UCX's default. Over tcp, both tools use
+    /// the heap, because only there can the bench let ucx_perftest write to its send buffer before it sends it.
+    pub fn allocation_method(self, memory: MemoryKind) -> Option<&'static str> {
+        let is_tcp = matches!(self, Self::Ucx(UcxTransport::Tcp, _));
+        (is_tcp && memory != MemoryKind::Cuda).then_some("heap")
     }
 
     /// Source address of each rail; empty for shared memory.

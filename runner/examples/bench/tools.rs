@@ -23,6 +23,9 @@ use crate::{Setting, WARM_UP};
 
 const PORT: u16 = 17_920;
 const DEADLINE: Duration = Duration::from_secs(20);
+/// Makes the C library write to heap memory when it is allocated. ucx_perftest never writes to its send buffer. Without
+/// pages of its own, such a buffer would be read from the kernel's page of zeros, which stays in the cache.
+const FILL_HEAP: &str = "glibc.malloc.perturb=1";
 
 /// A tool to compare with the runner.
 pub enum Tool<'a> {
@@ -123,6 +126,11 @@ fn ucx_perftest(setting: &Setting<'_>, case: Case, test: &str) -> Result<f64, St
         }
         if setting.memory == MemoryKind::Cuda {
             command.args(["-m", "cuda"]);
+        }
+        if let Some(method) = setting.fabric.allocation_method(setting.memory) {
+            command
+                .env("UCX_ALLOC_PRIO", method)
+                .env("GLIBC_TUNABLES", FILL_HEAP);
         }
         if let Some(directory) = setting.library {
             command.env("LD_LIBRARY_PATH", directory);

@@ -41,6 +41,10 @@ impl<T: Transport> Engine<'_, T> {
                 if let Err(error) = self.handle_completion(completion, now) {
                     first_failure.get_or_insert(error);
                 }
+                // The location of a receive, which an integrity check needs, is known until its release.
+                if let CompletionKind::Received { token, .. } = completion.kind {
+                    self.thread.receives.release(completion.rail, token);
+                }
             }
             first_failure.map_or(Ok(()), Err)?;
             if self.waiter.deadline_is_known_to_have_passed() {
@@ -80,9 +84,7 @@ impl<T: Transport> Engine<'_, T> {
                 length,
             } => {
                 let received = Some(ReceivedMessage { token, length });
-                let handled = self.handle_message(rail, immediate, received, now);
-                self.thread.receives.release(rail, token);
-                handled
+                self.handle_message(rail, immediate, received, now)
             }
         }
     }

@@ -7,6 +7,7 @@ mod callbacks;
 mod completion;
 mod config;
 mod connect;
+mod events;
 mod lanes;
 mod memory;
 mod messages;

@@ -3,129 +3,16 @@
 //!
 //! A panic in one of these functions would abort the process, because it cannot unwind into C code.
 
-use std::cell::UnsafeCell;
-use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use ucx_sys::bindings::{
-    UCP_AM_RECV_ATTR_FLAG_DATA, UCP_AM_RECV_ATTR_FLAG_RNDV, UCS_ERR_UNSUPPORTED, UCS_INPROGRESS, UCS_OK,
-    ucp_am_recv_param_t, ucp_ep_h, ucp_tag_recv_info_t, ucs_status_t,
+    UCP_AM_RECV_ATTR_FLAG_DATA, UCP_AM_RECV_ATTR_FLAG_RNDV, UCS_INPROGRESS, UCS_OK, ucp_am_recv_param_t,
+    ucp_ep_h, ucp_tag_recv_info_t, ucs_status_t,
 };
 
-use super::payload::Payload;
+use super::events::{ArrivedMessage, Event, Events, Source};
+use super::payload::{Descriptor, Payload};
 use super::stable::StableBox;
-
-/// Subject of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
-    /// The post with this token.
-    Post(u32),
-    /// The receive with this token.
-    Receive(u32),
-    /// The flush in this slot.
-    Flush(u32),
-    /// A notification from a peer that a write has arrived.
-    Notification,
-    /// An active message from a peer whose payload the library did not keep.
-    LostMessage,
-    /// The endpoint to this peer.
-    Endpoint(u32),
-}
-
-/// Event that the library reported.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Event {
-    pub source: Source,
-    pub status: ucs_status_t,
-    /// Tag of a tagged message, or header of a notification.
-    pub immediate: u64,
-    /// Length of a tagged message or of a fetched payload, in bytes.
-    pub length: usize,
-}
-
-/// Active message that has arrived.
-#[derive(Debug)]
-pub(super) struct ArrivedMessage {
-    /// Header.
-    pub immediate: u64,
-    /// Payload; `None` if the message has none.
-    pub payload: Option<Payload>,
-}
-
-/// Function that releases a request.
-pub(super) type RequestFree = unsafe extern "C" fn(*mut c_void);
-
-/// Queues of events and of active messages, which the callbacks fill.
-pub(super) struct Events {
-    events: UnsafeCell<VecDeque<Event>>,
-    messages: UnsafeCell<VecDeque<ArrivedMessage>>,
-    request_free: RequestFree,
-}
-
-impl Events {
-    /// Creates queues that do not allocate until they contain more than `event_capacity` events or more than
-    /// `message_capacity` messages.
-    pub(super) fn new(
-        request_free: RequestFree,
-        event_capacity: usize,
-        message_capacity: usize,
-    ) -> StableBox<Self> {
-        StableBox::from(Box::new(Self {
-            events: UnsafeCell::new(VecDeque::with_capacity(event_capacity)),
-            messages: UnsafeCell::new(VecDeque::with_capacity(message_capacity)),
-            request_free,
-        }))
-    }
-
-    /// Takes the oldest event.
-    ///
-    /// # Safety
-    ///
-    /// Only the thread that uses the worker may call this function, and not from a callback.
-    #[inline]
-    pub(super) unsafe fn pop(&self) -> Option<Event> {
-        // SAFETY: no other reference to the queue exists: callbacks run only during calls to the library, on this
-        // thread, and drop their reference before they return.
-        let events = unsafe { &mut *self.events.get() };
-        events.pop_front()
-    }
-
-    /// Takes the oldest message.
-    ///
-    /// # Safety
-    ///
-    /// Same as [`Self::pop`].
-    #[inline]
-    pub(super) unsafe fn pop_message(&self) -> Option<ArrivedMessage> {
-        // SAFETY: as in `pop`.
-        let messages = unsafe { &mut *self.messages.get() };
-        messages.pop_front()
-    }
-
-    /// Adds an event.
-    ///
-    /// # Safety
-    ///
-    /// Same as [`Self::pop`], but callbacks may call this function.
-    #[inline]
-    unsafe fn push(&self, event: Event) {
-        // SAFETY: as in `pop`; callbacks do not interrupt each other.
-        let events = unsafe { &mut *self.events.get() };
-        events.push_back(event);
-    }
-
-    /// Adds a message.
-    ///
-    /// # Safety
-    ///
-    /// Same as [`Self::push`].
-    #[inline]
-    unsafe fn push_message(&self, message: ArrivedMessage) {
-        // SAFETY: as in `push`.
-        let messages = unsafe { &mut *self.messages.get() };
-        messages.push_back(message);
-    }
-}
 
 /// User data of a callback. The library holds the address of an origin, so every origin that is passed to the library
 /// is stored in a [`StableBox`].
@@ -229,11 +116,20 @@ pub(super) unsafe extern "C" fn on_receive(
     // SAFETY: the contract above; origins live longer than the worker.
     let origin = unsafe { origin(user_data) };
     // SAFETY: the pointer is null or valid during the callback.
-    let (tag, length) = unsafe { info.as_ref() }.map_or((0, 0), |info| (info.sender_tag, info.length));
+    let (tag, length) = unsafe { info.as_ref() }.map_or((0, 0), read_separately);
     // SAFETY: this is a library callback.
     unsafe { origin.report(status, tag, length) };
     // SAFETY: the request has completed.
     unsafe { origin.free(request) };
+}
+
+/// Reads the tag and the length of a message, which the library has just written. A compiler combines two ordinary reads
+/// into one, which the CPU delays until the values, and the payload that was written before them, are in its cache.
+#[inline]
+fn read_separately(info: &ucp_tag_recv_info_t) -> (u64, usize) {
+    // SAFETY: the reference guarantees that the field is valid.
+    let length = unsafe { (&raw const info.length).read_volatile() };
+    (info.sender_tag, length)
 }
 
 /// Called when a peer notifies this side that a write has arrived. The header of the notification is the immediate
@@ -273,8 +169,8 @@ unsafe fn immediate_in(header: *const c_void, length: usize) -> Option<u64> {
     Some(u64::from_le(unsafe { header.cast::<u64>().read_unaligned() }))
 }
 
-/// Called when an active message with a payload arrives. The library keeps the payload, because the handler is
-/// registered with `UCP_AM_FLAG_PERSISTENT_DATA`.
+/// Called when an active message with a payload arrives. Copies the payload to the oldest posted receive, or keeps the
+/// message until it can be matched with a receive.
 ///
 /// # Safety
 /// Same as [`on_notification`].
@@ -295,31 +191,61 @@ pub(super) unsafe extern "C" fn on_message(
     // SAFETY: the pointer is null or valid during the callback.
     let attributes = unsafe { param.as_ref() }.map_or(0, |param| param.recv_attr);
     let has = |flag| attributes & u64::from(flag) != 0;
-    let payload = NonNull::new(data).and_then(|data| match () {
-        // SAFETY: the flag indicates that this is a descriptor, and this function returns UCS_INPROGRESS.
-        () if has(UCP_AM_RECV_ATTR_FLAG_RNDV) => Some(unsafe { Payload::rendezvous(data, length) }),
-        // SAFETY: the flag indicates that the library keeps `length` bytes if this function returns UCS_INPROGRESS.
-        () if has(UCP_AM_RECV_ATTR_FLAG_DATA) => Some(unsafe { Payload::eager(data, length) }),
-        () => None,
-    });
     // SAFETY: this is a library callback.
     let events = unsafe { origin.events() };
-    if payload.is_none() && length > 0 {
-        let lost = Event {
-            source: Source::LostMessage,
-            status: UCS_ERR_UNSUPPORTED,
-            immediate,
-            length,
+    if has(UCP_AM_RECV_ATTR_FLAG_RNDV) {
+        let Some(data) = NonNull::new(data) else {
+            return UCS_OK;
         };
+        // SAFETY: the flag indicates that this is a descriptor, and this function returns UCS_INPROGRESS.
+        let payload = Payload::Rendezvous(unsafe { Descriptor::new(data, length) });
         // SAFETY: the library calls callbacks on the thread that uses the worker.
-        unsafe { events.push(lost) };
+        unsafe { events.push_message(ArrivedMessage { immediate, payload }) };
+        return UCS_INPROGRESS;
+    }
+    // SAFETY: the payload of a message that is not a rendezvous is in host memory, and valid during the callback.
+    let bytes = unsafe { bytes_at(data, length) };
+    // SAFETY: the library calls callbacks on the thread that uses the worker.
+    if let Some(receive) = unsafe { events.take_receive(bytes.len()) } {
+        // SAFETY: the receive has at least as many bytes of host memory in a region, which lives as long as the worker:
+        // `receive_active_message` checked the region and the kind of memory. They do not overlap, because the library
+        // does not receive into the application's memory.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), receive.pointer, bytes.len()) };
+        let event = Event {
+            source: Source::Receive(receive.token),
+            status: UCS_OK,
+            immediate,
+            length: bytes.len(),
+        };
+        // SAFETY: as above.
+        unsafe { events.push(event) };
         return UCS_OK;
     }
-    // If this function returns UCS_INPROGRESS, the library keeps the payload until it is received or released.
-    let result = if payload.is_some() { UCS_INPROGRESS } else { UCS_OK };
-    // SAFETY: the library calls callbacks on the thread that uses the worker.
-    unsafe { events.push_message(ArrivedMessage { immediate, payload }) };
-    result
+    match NonNull::new(data) {
+        Some(data) if has(UCP_AM_RECV_ATTR_FLAG_DATA) => {
+            // SAFETY: the flag indicates that the library keeps `length` bytes if this function returns UCS_INPROGRESS.
+            let payload = Payload::Kept(unsafe { Descriptor::new(data, length) });
+            // SAFETY: as above.
+            unsafe { events.push_message(ArrivedMessage { immediate, payload }) };
+            UCS_INPROGRESS
+        }
+        _ => {
+            // SAFETY: as above.
+            unsafe { events.push_copy(immediate, bytes) };
+            UCS_OK
+        }
+    }
+}
+
+/// # Safety
+///
+/// `data` must be null or have `length` bytes, which nothing changes while the result is used.
+unsafe fn bytes_at<'a>(data: *const c_void, length: usize) -> &'a [u8] {
+    if data.is_null() {
+        return &[];
+    }
+    // SAFETY: the caller fulfills the contract.
+    unsafe { std::slice::from_raw_parts(data.cast(), length) }
 }
 
 /// Called when the payload of an active message has been fetched.
@@ -358,6 +284,8 @@ pub(super) unsafe extern "C" fn on_endpoint_failure(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::ucx::ffi::events::PostedReceive;
+    use ucx_sys::bindings::UCS_ERR_UNSUPPORTED;
 
     unsafe extern "C" fn count_free(request: *mut c_void) {
         // SAFETY: the test passes the address of a counter as the request.
@@ -391,57 +319,118 @@ mod tests {
         assert_eq!(freed, 2);
     }
 
-    #[test]
-    fn messages_are_taken_in_order() {
-        let events = Events::new(count_free, 4, 2);
-        let origin = Origin::new(&events, Source::Notification);
-        for immediate in [10_u64, 20, 30] {
-            let header = immediate.to_le_bytes();
-            // SAFETY: the origin and the queues exist, and the header has eight bytes.
-            let result = unsafe {
-                on_message(
-                    origin.as_user_data(),
-                    header.as_ptr().cast(),
-                    header.len(),
-                    std::ptr::null_mut(),
-                    0,
-                    std::ptr::null(),
-                )
-            };
-            assert_eq!(result, UCS_OK);
-        }
-        // SAFETY: this is the only thread, and not a callback.
-        let taken = std::iter::from_fn(|| unsafe { events.pop_message() });
-        let immediates: Vec<u64> = taken.map(|message| message.immediate).collect();
-        assert_eq!(immediates, [10, 20, 30]);
-        // SAFETY: as above.
-        assert!(unsafe { events.pop() }.is_none());
-    }
-
-    #[test]
-    fn a_payload_that_the_library_does_not_keep_is_an_error() {
-        let events = Events::new(count_free, 4, 2);
-        let origin = Origin::new(&events, Source::Notification);
-        let header = 10_u64.to_le_bytes();
-        // SAFETY: the origin and the queues exist, the header has eight bytes, and the payload is not read.
-        let result = unsafe {
+    /// Delivers an active message as the library does. Returns the result of the callback.
+    fn deliver(events: &StableBox<Events>, immediate: u64, payload: &[u8], attributes: u32) -> ucs_status_t {
+        let origin = Origin::new(events, Source::Notification);
+        let header = immediate.to_le_bytes();
+        // SAFETY: the struct consists of integers and a pointer, for which zero is valid.
+        let mut param: ucp_am_recv_param_t = unsafe { std::mem::MaybeUninit::zeroed().assume_init() };
+        param.recv_attr = u64::from(attributes);
+        // SAFETY: the origin and the queues exist, the header has eight bytes, and the payload its length.
+        unsafe {
             on_message(
                 origin.as_user_data(),
                 header.as_ptr().cast(),
                 header.len(),
-                std::ptr::null_mut(),
-                64,
-                std::ptr::null(),
+                payload.as_ptr().cast_mut().cast(),
+                payload.len(),
+                &param,
             )
-        };
-        assert_eq!(result, UCS_OK);
-        // SAFETY: this is the only thread, and not a callback.
-        let event = unsafe { events.pop() }.unwrap();
+        }
+    }
+
+    fn receive(token: u32, memory: &mut [u8]) -> PostedReceive {
+        PostedReceive {
+            token,
+            pointer: memory.as_mut_ptr(),
+            length: memory.len(),
+            handle: std::ptr::null_mut(),
+        }
+    }
+
+    #[test]
+    fn a_message_is_copied_to_the_oldest_receive() {
+        let events = Events::new(count_free, 4, 2);
+        let (mut first, mut second) = ([0_u8; 4], [0_u8; 4]);
+        for receive in [receive(7, &mut first), receive(8, &mut second)] {
+            // SAFETY: this is the only thread, and not a callback.
+            unsafe { events.push_receive(receive) };
+        }
         assert_eq!(
-            (event.source, event.status),
-            (Source::LostMessage, UCS_ERR_UNSUPPORTED)
+            deliver(&events, 10, &[1, 2, 3], UCP_AM_RECV_ATTR_FLAG_DATA),
+            UCS_OK
         );
+        assert_eq!(deliver(&events, 20, &[], 0), UCS_OK);
         // SAFETY: as above.
-        assert!(unsafe { events.pop_message() }.is_none());
+        let received = std::iter::from_fn(|| unsafe { events.pop() });
+        let received: Vec<_> = received
+            .map(|event| (event.source, event.status, event.immediate, event.length))
+            .collect();
+        let expected = [
+            (Source::Receive(7), UCS_OK, 10, 3),
+            (Source::Receive(8), UCS_OK, 20, 0),
+        ];
+        assert_eq!(received, expected);
+        assert_eq!((first, second), ([1, 2, 3, 0], [0; 4]));
+        // SAFETY: as above.
+        assert!(unsafe { events.next_match() }.is_none());
+    }
+
+    #[test]
+    fn messages_without_a_suitable_receive_are_kept_in_order() {
+        let events = Events::new(count_free, 4, 2);
+        assert_eq!(deliver(&events, 10, &[1, 2, 3], 0), UCS_OK);
+        assert_eq!(
+            deliver(&events, 20, &[4], UCP_AM_RECV_ATTR_FLAG_DATA),
+            UCS_INPROGRESS
+        );
+        assert_eq!(
+            deliver(&events, 30, &[5], UCP_AM_RECV_ATTR_FLAG_RNDV),
+            UCS_INPROGRESS
+        );
+        let mut memory = [0_u8; 4];
+        for token in 0..4 {
+            // SAFETY: this is the only thread, and not a callback.
+            unsafe { events.push_receive(receive(token, &mut memory)) };
+        }
+        // This message must not overtake the ones that wait, although there is a receive for it.
+        assert_eq!(deliver(&events, 40, &[6], 0), UCS_OK);
+        // SAFETY: as above.
+        let matches: Vec<_> = std::iter::from_fn(|| unsafe { events.next_match() }).collect();
+        let [first, second, third, fourth] = &matches[..] else {
+            panic!("{} matches", matches.len());
+        };
+        for (index, (receive, message)) in matches.iter().enumerate() {
+            assert_eq!(
+                (receive.token, message.immediate),
+                (index as u32, 10 * (index as u64 + 1))
+            );
+        }
+        assert!(matches!(&first.1.payload, Payload::Copied(3)));
+        assert!(matches!(&second.1.payload, Payload::Kept(kept) if kept.length() == 1));
+        assert!(matches!(&third.1.payload, Payload::Rendezvous(descriptor) if descriptor.length() == 1));
+        assert!(matches!(&fourth.1.payload, Payload::Copied(1)));
+        let mut copies = Vec::new();
+        for length in [3, 1] {
+            // SAFETY: as above.
+            unsafe { events.take_copy(length, |part| copies.extend_from_slice(part)) };
+        }
+        assert_eq!(copies, [1, 2, 3, 6]);
+        // SAFETY: as above.
+        assert!(unsafe { events.pop() }.is_none());
+        assert_eq!(memory, [0; 4]);
+    }
+
+    #[test]
+    fn a_message_longer_than_the_receive_is_not_copied() {
+        let events = Events::new(count_free, 4, 2);
+        let mut memory = [0_u8; 2];
+        // SAFETY: this is the only thread, and not a callback.
+        unsafe { events.push_receive(receive(0, &mut memory)) };
+        assert_eq!(deliver(&events, 10, &[1, 2, 3], 0), UCS_OK);
+        // SAFETY: as above.
+        let (receive, message) = unsafe { events.next_match() }.unwrap();
+        assert_eq!((receive.length, message.payload.length()), (2, 3));
+        assert_eq!(memory, [0; 2]);
     }
 }

@@ -2,7 +2,7 @@
 //! errors.
 
 use super::CallError;
-use super::callbacks::{Event, Source};
+use super::events::{Event, Source};
 use super::operations::{PostState, ReceiveState};
 use super::rail::Rail;
 use crate::transport::CompletionKind;
@@ -117,10 +117,6 @@ impl Rail {
                 return Some(CompletionKind::RemoteWrite {
                     immediate: event.immediate,
                 });
-            }
-            Source::LostMessage => {
-                let message = format_args!("an active message whose data the library did not keep");
-                self.record_failure("completion", event.status, message);
             }
             Source::Endpoint(peer) => {
                 self.record_failure(

@@ -1,6 +1,7 @@
 //! Creates endpoints, and imports peers' keys.
 
-use super::callbacks::{Origin, Source, on_endpoint_failure};
+use super::callbacks::{Origin, on_endpoint_failure};
+use super::events::Source;
 use super::lanes::lanes;
 use super::operations::PeerWrites;
 use super::rail::{Endpoint, ImportedKey, Rail};

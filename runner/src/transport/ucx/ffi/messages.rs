@@ -1,13 +1,14 @@
 //! Sends and receives active messages with a payload. An active message has no tag. Its header is the immediate data,
 //! and its payload is received into the oldest posted receive.
 //!
-//! The library keeps a message's payload, or the peer's request to fetch it (rendezvous), until a receive takes it, so
-//! a message that arrives before its receive is posted is not lost.
+//! The callback copies the payload to the receive. A message that arrives before its receive is posted waits for it, and
+//! so does the peer's request to fetch a payload (rendezvous).
 
-use super::callbacks::{ArrivedMessage, on_payload_fetched};
+use super::callbacks::on_payload_fetched;
+use super::events::{ArrivedMessage, PostedReceive};
 use super::memory::RegisteredRange;
-use super::operations::{PostState, PostedReceive, ReceiveState};
-use super::payload::Payload;
+use super::operations::{PostState, ReceiveState};
+use super::payload::{Descriptor, Payload};
 use super::rail::{MESSAGE_ID, Rail};
 use crate::transport::{CompletionKind, Peer, PostError};
 use ucx_sys::bindings::{UCS_ERR_MESSAGE_TRUNCATED, ucs_status_t};
@@ -55,7 +56,7 @@ impl Rail {
     ) -> Result<(), PostError> {
         self.check_owner(&range)?;
         if range.is_device {
-            // The CPU copies eager payloads.
+            // The CPU copies the payload.
             return Err(PostError::Refused(libc::EOPNOTSUPP));
         }
         let receive = self
@@ -66,12 +67,14 @@ impl Rail {
             return Err(PostError::Refused(libc::EBUSY));
         }
         *receive = ReceiveState::Posting;
-        self.message_receives.push_back(PostedReceive {
+        let receive = PostedReceive {
             token,
             pointer: range.pointer,
             length: range.length,
             handle: range.handle,
-        });
+        };
+        // SAFETY: the exclusive reference guarantees that no other thread uses the worker, and this is not a callback.
+        unsafe { self.objects.events.push_receive(receive) };
         self.match_messages();
         Ok(())
     }
@@ -79,57 +82,46 @@ impl Rail {
     /// Matches messages with receives, in order of arrival.
     #[inline]
     pub(super) fn match_messages(&mut self) {
-        while let Some((receive, message)) = self.next_match() {
+        // SAFETY: as for the receive.
+        while let Some((receive, message)) = unsafe { self.objects.events.next_match() } {
             self.take_payload(&receive, message);
         }
     }
 
-    /// Takes the oldest receive and the oldest message, if there are both.
-    #[inline]
-    fn next_match(&mut self) -> Option<(PostedReceive, ArrivedMessage)> {
-        if self.message_receives.is_empty() {
-            return None;
-        }
-        // SAFETY: the exclusive reference guarantees that no other thread uses the worker, and this is not a callback.
-        let message = unsafe { self.objects.events.pop_message() }?;
-        // This cannot drop the message, because there is a receive.
-        self.message_receives
-            .pop_front()
-            .map(|receive| (receive, message))
-    }
-
-    #[inline]
     fn take_payload(&mut self, receive: &PostedReceive, message: ArrivedMessage) {
         let token = receive.token;
         let immediate = message.immediate;
-        let length = message.payload.as_ref().map_or(0, Payload::length);
+        let length = message.payload.length();
         if length > receive.length {
-            if let Some(payload) = message.payload {
-                self.release_payload(payload);
-            }
+            self.release_payload(message.payload);
             return self.receive_failed(token, UCS_ERR_MESSAGE_TRUNCATED);
         }
         self.receives[token as usize] = ReceiveState::Fetching { immediate, length };
+        let mut target = receive.pointer;
+        let mut copy = |part: &[u8]| {
+            // SAFETY: the receive has at least as many bytes as the payload, in host memory in a region, which lives as long
+            // as the worker: `receive_active_message` checked the region and the kind of memory, and the length was checked
+            // above. They do not overlap, because neither the library nor the queues keep payloads in regions.
+            unsafe { std::ptr::copy_nonoverlapping(part.as_ptr(), target, part.len()) };
+            target = target.wrapping_add(part.len());
+        };
         match message.payload {
+            Payload::Rendezvous(descriptor) => return self.fetch(receive, &descriptor),
+            // SAFETY: as for the receive; this is the oldest message that waits.
+            Payload::Copied(length) => unsafe { self.objects.events.take_copy(length, copy) },
             // UCX 1.13 does not release an eager payload that `ucp_am_recv_data_nbx` receives outside the callback.
-            Some(payload) if !payload.is_rendezvous() => {
-                let data = payload.data().as_ptr().cast_const().cast();
-                // SAFETY: the library keeps the bytes until the release below. The receive has at least as many bytes
-                // of host memory in a region, which lives as long as the worker: `receive_active_message` checked the
-                // region and the kind of memory, and the length was checked above. They do not overlap, because the
-                // library does not receive into the application's memory.
-                unsafe { std::ptr::copy_nonoverlapping(data, receive.pointer, payload.length()) };
-                self.release_payload(payload);
-                self.payload_fetched(token);
+            Payload::Kept(descriptor) => {
+                // SAFETY: the library keeps the payload in host memory until the release below.
+                copy(unsafe { descriptor.bytes() });
+                self.release_descriptor(descriptor);
             }
-            Some(payload) => self.fetch(receive, payload),
-            None => self.payload_fetched(token),
         }
+        self.payload_fetched(token);
     }
 
     /// Fetches a rendezvous payload from the peer. The receive must be long enough.
-    fn fetch(&mut self, receive: &PostedReceive, payload: Payload) {
-        let length = payload.length().min(receive.length);
+    fn fetch(&mut self, receive: &PostedReceive, descriptor: &Descriptor) {
+        let length = descriptor.length().min(receive.length);
         let token = receive.token;
         let mut param = self.param(receive.handle, self.config.depth + token as usize);
         param.cb.recv_am = Some(on_payload_fetched);
@@ -139,7 +131,7 @@ impl Rail {
         let state = request_state(unsafe {
             fetch(
                 self.objects.worker.handle(),
-                payload.data().as_ptr(),
+                descriptor.data().as_ptr(),
                 receive.pointer.cast(),
                 length,
                 &param,
@@ -173,21 +165,29 @@ impl Rail {
     }
 
     fn release_payload(&mut self, payload: Payload) {
+        match payload {
+            // SAFETY: as for the receive; this is the oldest message that waits.
+            Payload::Copied(length) => unsafe { self.objects.events.take_copy(length, |_| ()) },
+            Payload::Kept(descriptor) | Payload::Rendezvous(descriptor) => {
+                self.release_descriptor(descriptor)
+            }
+        }
+    }
+
+    fn release_descriptor(&mut self, descriptor: Descriptor) {
         let objects = &self.objects;
         let release = objects.library().functions().ucp_am_data_release;
         // SAFETY: the library keeps the payload of this worker until this call, and nothing uses it afterwards, because the
         // only value that denotes it is taken here.
-        unsafe { release(objects.worker.handle(), payload.data().as_ptr()) };
+        unsafe { release(objects.worker.handle(), descriptor.data().as_ptr()) };
     }
 
-    /// Releases the payloads of messages for which no receive was posted.
+    /// Removes the posted receives, and releases the payloads of messages for which no receive was posted.
     pub(super) fn release_messages(&mut self) {
-        self.message_receives.clear();
-        // SAFETY: as in `next_match`.
-        while let Some(message) = unsafe { self.objects.events.pop_message() } {
-            if let Some(payload) = message.payload {
-                self.release_payload(payload);
-            }
+        // SAFETY: as for the receive.
+        let messages = unsafe { self.objects.events.take_messages() };
+        for message in messages {
+            self.release_payload(message.payload);
         }
     }
 }

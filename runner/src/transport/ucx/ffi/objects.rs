@@ -1,6 +1,7 @@
 //! Ownership of UCX's objects: each object is destroyed exactly once, children before parents.
 
-use super::callbacks::{Events, Origin};
+use super::callbacks::Origin;
+use super::events::Events;
 use super::stable::StableBox;
 use crate::memory::Memory;
 use std::sync::{Arc, Mutex};
@@ -121,7 +122,7 @@ pub(super) struct Objects {
 
 // SAFETY: nothing in these objects is tied to a thread. The worker is created in SERIALIZED thread mode, so any thread
 // may use it and destroy it, but only one at a time. Any thread may also use the context and the registrations. The
-// queues of events and messages, the payloads in them, the origins and the headers are plain memory, which the library
+// queues of events, messages and receives, the payloads in them, the origins and the headers are plain memory, which the library
 // accesses only while a thread calls it with the worker. The objects are destroyed once, by the thread that drops the
 // last `Arc`, which synchronizes with the threads that dropped the others.
 unsafe impl Send for Objects {}

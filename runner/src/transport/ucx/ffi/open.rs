@@ -1,7 +1,8 @@
 //! Opens one rail: context, worker and the worker's address.
 
-use super::callbacks::{Events, Origin, Source, on_message, on_notification};
+use super::callbacks::{Origin, on_message, on_notification};
 use super::config::Config;
+use super::events::{Events, Source};
 use super::lanes::resources;
 use super::objects::{Context, Objects, Worker};
 use super::rail::{MAX_FLUSHES, MESSAGE_ID, NOTIFICATION_ID, Rail, RailConfig};
@@ -13,11 +14,10 @@ use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex};
 use ucx_sys::Library;
 use ucx_sys::bindings::{
-    UCP_AM_FLAG_PERSISTENT_DATA, UCP_AM_HANDLER_PARAM_FIELD_ARG, UCP_AM_HANDLER_PARAM_FIELD_CB,
-    UCP_AM_HANDLER_PARAM_FIELD_FLAGS, UCP_AM_HANDLER_PARAM_FIELD_ID, UCP_FEATURE_AM, UCP_FEATURE_RMA,
-    UCP_FEATURE_TAG, UCP_FEATURE_WAKEUP, UCP_PARAM_FIELD_ESTIMATED_NUM_EPS, UCP_PARAM_FIELD_FEATURES,
-    UCP_WORKER_PARAM_FIELD_THREAD_MODE, UCS_THREAD_MODE_SERIALIZED, ucp_am_cb_flags, ucp_am_handler_param_t,
-    ucp_am_recv_param_t, ucp_params_t, ucp_worker_params_t, ucs_status_t,
+    UCP_AM_HANDLER_PARAM_FIELD_ARG, UCP_AM_HANDLER_PARAM_FIELD_CB, UCP_AM_HANDLER_PARAM_FIELD_ID,
+    UCP_FEATURE_AM, UCP_FEATURE_RMA, UCP_FEATURE_TAG, UCP_FEATURE_WAKEUP, UCP_PARAM_FIELD_ESTIMATED_NUM_EPS,
+    UCP_PARAM_FIELD_FEATURES, UCP_WORKER_PARAM_FIELD_THREAD_MODE, UCS_THREAD_MODE_SERIALIZED,
+    ucp_am_handler_param_t, ucp_am_recv_param_t, ucp_params_t, ucp_worker_params_t, ucs_status_t,
 };
 
 /// Number of events and of active messages that the queues hold without allocating, in addition to one for each operation
@@ -70,11 +70,10 @@ impl Rail {
             regions: Mutex::new(Vec::new()),
             context,
         };
-        // SAFETY: the callback requires the user data of an origin, and the library to release the payload, if any.
-        unsafe { set_handler(&mut objects, NOTIFICATION_ID, on_notification, 0) }?;
-        // SAFETY: the callback requires the user data of an origin, and the library to keep the payload, as the flag
-        // indicates.
-        unsafe { set_handler(&mut objects, MESSAGE_ID, on_message, UCP_AM_FLAG_PERSISTENT_DATA) }?;
+        // SAFETY: the callbacks require only the user data of an origin.
+        unsafe { set_handler(&mut objects, NOTIFICATION_ID, on_notification) }?;
+        // SAFETY: as above.
+        unsafe { set_handler(&mut objects, MESSAGE_ID, on_message) }?;
         Ok((Self::new(objects, rail_config)?, resources))
     }
 }
@@ -120,23 +119,14 @@ fn create_worker(library: &Arc<Library>, context: &Context) -> Result<Worker, Ca
 /// # Safety
 ///
 /// The contract of `callback` must hold when the library calls it with an origin of this worker, while the worker
-/// exists, and treats payloads as `flags` specify.
-unsafe fn set_handler(
-    objects: &mut Objects,
-    id: c_uint,
-    callback: MessageCallback,
-    flags: ucp_am_cb_flags,
-) -> Result<(), CallError> {
+/// exists.
+unsafe fn set_handler(objects: &mut Objects, id: c_uint, callback: MessageCallback) -> Result<(), CallError> {
     // SAFETY: the struct consists of integers, a pointer and an optional function, for which zero is valid.
     let mut param: ucp_am_handler_param_t = unsafe { MaybeUninit::zeroed().assume_init() };
     param.field_mask = u64::from(
-        UCP_AM_HANDLER_PARAM_FIELD_ID
-            | UCP_AM_HANDLER_PARAM_FIELD_FLAGS
-            | UCP_AM_HANDLER_PARAM_FIELD_CB
-            | UCP_AM_HANDLER_PARAM_FIELD_ARG,
+        UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG,
     );
     param.id = id;
-    param.flags = flags;
     param.cb = Some(callback);
     param.arg = objects
         .origins

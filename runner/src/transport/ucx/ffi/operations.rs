@@ -3,7 +3,6 @@
 use crate::transport::Peer;
 use std::collections::VecDeque;
 use std::ffi::c_void;
-use ucx_sys::bindings::ucp_mem_h;
 
 /// State of the post with a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,14 +39,6 @@ pub(super) enum ReceiveState {
         /// Payload length in bytes.
         length: usize,
     },
-}
-
-/// Posted receive for an active message.
-pub(super) struct PostedReceive {
-    pub token: u32,
-    pub pointer: *mut u8,
-    pub length: usize,
-    pub handle: ucp_mem_h,
 }
 
 /// Writes in flight to one peer.

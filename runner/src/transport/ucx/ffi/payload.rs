@@ -3,47 +3,38 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-/// Payload that the library keeps until it is released or, for a rendezvous, fetched. The type is not `Copy`, because a
-/// payload is released at most once and fetched at most once.
+/// Payload of a message that waits for a receive.
 #[derive(Debug)]
-pub(super) struct Payload {
-    /// Address of the payload in host memory, or of the descriptor of a payload that is still in the peer's memory.
+pub(super) enum Payload {
+    /// The queues contain a copy of the payload, because the library does not keep it. Contains the length in bytes.
+    Copied(usize),
+    /// The library keeps the payload in host memory until it is released.
+    Kept(Descriptor),
+    /// The payload is still in the peer's memory (rendezvous), and must be fetched.
+    Rendezvous(Descriptor),
+}
+
+/// Payload that the library keeps, or descriptor of a payload to fetch. The type is not `Copy`, because a payload is
+/// released at most once and fetched at most once.
+#[derive(Debug)]
+pub(super) struct Descriptor {
     data: NonNull<c_void>,
     /// Payload length in bytes.
     length: usize,
-    is_rendezvous: bool,
 }
 
-impl Payload {
-    /// Creates the payload that the library keeps at `data`.
+impl Descriptor {
+    /// Describes the payload at `data`, or the payload that the descriptor at `data` describes.
     ///
     /// # Safety
     ///
-    /// The library must keep `length` bytes at `data` until `ucp_am_data_release`, and only the worker that reported the
-    /// payload may take it.
-    pub(super) unsafe fn eager(data: NonNull<c_void>, length: usize) -> Self {
-        Self {
-            data,
-            length,
-            is_rendezvous: false,
-        }
+    /// The library must keep `data` until it is released or fetched, which only the worker that reported the payload may
+    /// do. The payload must have `length` bytes.
+    pub(super) unsafe fn new(data: NonNull<c_void>, length: usize) -> Self {
+        Self { data, length }
     }
 
-    /// Creates the payload that is still in the peer's memory.
-    ///
-    /// # Safety
-    ///
-    /// `descriptor` must describe a payload of `length` bytes that has not been fetched, and only the worker that reported
-    /// it may take it.
-    pub(super) unsafe fn rendezvous(descriptor: NonNull<c_void>, length: usize) -> Self {
-        Self {
-            data: descriptor,
-            length,
-            is_rendezvous: true,
-        }
-    }
-
-    /// Address of the payload in host memory, or of the descriptor of a payload that is still in the peer's memory.
+    /// Address that the library reported.
     pub(super) fn data(&self) -> NonNull<c_void> {
         self.data
     }
@@ -53,8 +44,23 @@ impl Payload {
         self.length
     }
 
-    /// Whether the payload is still in the peer's memory.
-    pub(super) fn is_rendezvous(&self) -> bool {
-        self.is_rendezvous
+    /// Payload that the library keeps.
+    ///
+    /// # Safety
+    ///
+    /// The payload must be in host memory, and must not have been released.
+    pub(super) unsafe fn bytes(&self) -> &[u8] {
+        // SAFETY: the library keeps this many bytes.
+        unsafe { std::slice::from_raw_parts(self.data.as_ptr().cast_const().cast(), self.length) }
+    }
+}
+
+impl Payload {
+    /// Length in bytes.
+    pub(super) fn length(&self) -> usize {
+        match self {
+            Self::Copied(length) => *length,
+            Self::Kept(descriptor) | Self::Rendezvous(descriptor) => descriptor.length(),
+        }
     }
 }

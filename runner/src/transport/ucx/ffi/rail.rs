@@ -2,7 +2,7 @@
 //! an exclusive reference.
 
 use super::objects::Objects;
-use super::operations::{FlushState, PeerWrites, PostState, PostedReceive, ReceiveState};
+use super::operations::{FlushState, PeerWrites, PostState, ReceiveState};
 use super::{CallError, check};
 use crate::transport::ucx::rules::packing;
 use crate::transport::{CompletionKind, Peer};
@@ -70,8 +70,6 @@ pub(in crate::transport::ucx) struct Rail {
     pub(super) free_flushes: Vec<u32>,
     /// Number of flushes in flight that were posted by [`Rail::post_flush`].
     pub(super) requested_flushes: u32,
-    /// Posted receives for active messages, oldest first.
-    pub(super) message_receives: VecDeque<PostedReceive>,
     /// Peers with writes that no flush covers yet.
     pub(super) unflushed: Vec<Peer>,
     /// Completions that the next poll returns.
@@ -83,9 +81,8 @@ pub(in crate::transport::ucx) struct Rail {
     name: Vec<u8>,
 }
 
-// SAFETY: the raw pointers are endpoints, keys, requests and registrations of the worker in `objects`, which any thread
-// may use, but only one at a time (see `Objects`), and addresses of receives in regions, which `objects` keeps
-// registered. All other fields are Send. A rail is not Sync, so moving it transfers the use of the worker to the other
+// SAFETY: the raw pointers are endpoints, keys and requests of the worker in `objects`, which any thread may use, but only
+// one at a time (see `Objects`). All other fields are Send. A rail is not Sync, so moving it transfers the use of the worker to the other
 // thread.
 unsafe impl Send for Rail {}
 
@@ -106,7 +103,6 @@ impl Rail {
             flushes: vec![FlushState::default(); MAX_FLUSHES].into(),
             free_flushes: (0..MAX_FLUSHES as u32).collect(),
             requested_flushes: 0,
-            message_receives: VecDeque::with_capacity(config.depth),
             unflushed: Vec::with_capacity(config.peers.max(1)),
             ready: VecDeque::with_capacity(2 * config.depth + 1024),
             failure: None,
