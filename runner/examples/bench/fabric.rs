@@ -63,8 +63,8 @@ impl Fabric {
         }
     }
 
-    /// Method with which UCX allocates `memory` (`UCX_ALLOC_PRIO`); `None` for UCX's default. Over tcp, both tools use
-    /// the heap, because only there can the bench let ucx_perftest write to its send buffer before it sends it.
+    /// Method with which UCX allocates `memory` (`UCX_ALLOC_PRIO`); `None` for UCX's default. Over tcp, both tools use the
+    /// heap, because the C library can fill it (see [`crate::tools::FILL_HEAP`]).
     pub fn allocation_method(self, memory: MemoryKind) -> Option<&'static str> {
         let is_tcp = matches!(self, Self::Ucx(UcxTransport::Tcp, _));
         (is_tcp && memory != MemoryKind::Cuda).then_some("heap")

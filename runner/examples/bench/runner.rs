@@ -16,6 +16,7 @@ use crds::v1alpha1::{
 };
 
 use crate::leg::{Leg, measurements};
+use crate::tools::FILL_HEAP;
 use crate::{Setting, WARM_UP};
 
 const ARM: &str = "arm";
@@ -150,7 +151,12 @@ fn run(setting: &Setting<'_>, workload: Workload, value: impl Fn(&Posted) -> f64
         }],
     };
     let binary = runner_binary();
-    let records = leg.run(|_| Command::new(&binary));
+    let fills_heap = setting.fabric.allocation_method(setting.memory).is_some();
+    let records = leg.run(|_| {
+        let mut command = Command::new(&binary);
+        command.envs(fills_heap.then_some(FILL_HEAP));
+        command
+    });
     let posted = measurements(&records)[ARM].initiator.posted.as_ref().unwrap();
     let fabric = records.iter().find_map(|record| match record {
         Record::Endpoints(endpoints) => endpoints.fabric.clone(),

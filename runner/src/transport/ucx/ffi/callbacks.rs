@@ -1,13 +1,13 @@
 //! Functions that the library calls during `ucp_worker_progress`. Each function adds an event or an active message to a
-//! queue, and frees the completed request, if any.
+//! queue, and frees the completed request or copies the payload, if any.
 //!
 //! A panic in one of these functions would abort the process, because it cannot unwind into C code.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use ucx_sys::bindings::{
-    UCP_AM_RECV_ATTR_FLAG_DATA, UCP_AM_RECV_ATTR_FLAG_RNDV, UCS_INPROGRESS, UCS_OK, ucp_am_recv_param_t,
-    ucp_ep_h, ucp_tag_recv_info_t, ucs_status_t,
+    UCP_AM_RECV_ATTR_FLAG_DATA, UCP_AM_RECV_ATTR_FLAG_RNDV, UCS_ERR_UNSUPPORTED, UCS_INPROGRESS, UCS_OK,
+    ucp_am_recv_param_t, ucp_ep_h, ucp_tag_recv_info_t, ucs_status_t,
 };
 
 use super::events::{ArrivedMessage, Event, Events, Source};
@@ -123,8 +123,9 @@ pub(super) unsafe extern "C" fn on_receive(
     unsafe { origin.free(request) };
 }
 
-/// Reads the tag and the length of a message, which the library has just written. A compiler combines two ordinary reads
-/// into one, which the CPU delays until the values, and the payload that was written before them, are in its cache.
+/// Reads the tag and the length of a message, which the library has just written in two stores. A compiler combines two
+/// ordinary reads into a single load, to which a CPU cannot forward two stores: the load would wait until these stores, and
+/// all earlier ones, among them the copy of the payload, have reached the cache.
 #[inline]
 fn read_separately(info: &ucp_tag_recv_info_t) -> (u64, usize) {
     // SAFETY: the reference guarantees that the field is valid.
@@ -195,7 +196,8 @@ pub(super) unsafe extern "C" fn on_message(
     let events = unsafe { origin.events() };
     if has(UCP_AM_RECV_ATTR_FLAG_RNDV) {
         let Some(data) = NonNull::new(data) else {
-            return UCS_OK;
+            // The library always passes a descriptor.
+            return UCS_ERR_UNSUPPORTED;
         };
         // SAFETY: the flag indicates that this is a descriptor, and this function returns UCS_INPROGRESS.
         let payload = Payload::Rendezvous(unsafe { Descriptor::new(data, length) });
@@ -207,9 +209,8 @@ pub(super) unsafe extern "C" fn on_message(
     let bytes = unsafe { bytes_at(data, length) };
     // SAFETY: the library calls callbacks on the thread that uses the worker.
     if let Some(receive) = unsafe { events.take_receive(bytes.len()) } {
-        // SAFETY: the receive has at least as many bytes of host memory in a region, which lives as long as the worker:
-        // `receive_active_message` checked the region and the kind of memory. They do not overlap, because the library
-        // does not receive into the application's memory.
+        // SAFETY: the contract of `push_receive` guarantees that the receive is valid, and it is at least as long as the
+        // payload. They do not overlap, because the library does not keep payloads in regions.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), receive.pointer, bytes.len()) };
         let event = Event {
             source: Source::Receive(receive.token),
@@ -285,7 +286,6 @@ pub(super) unsafe extern "C" fn on_endpoint_failure(
 mod tests {
     use super::*;
     use crate::transport::ucx::ffi::events::PostedReceive;
-    use ucx_sys::bindings::UCS_ERR_UNSUPPORTED;
 
     unsafe extern "C" fn count_free(request: *mut c_void) {
         // SAFETY: the test passes the address of a counter as the request.
@@ -431,6 +431,21 @@ mod tests {
         // SAFETY: as above.
         let (receive, message) = unsafe { events.next_match() }.unwrap();
         assert_eq!((receive.length, message.payload.length()), (2, 3));
+        assert_eq!(memory, [0; 2]);
+    }
+
+    #[test]
+    fn a_message_does_not_overtake_one_that_is_longer_than_the_receive() {
+        let events = Events::new(count_free, 4, 2);
+        let mut memory = [0_u8; 2];
+        // SAFETY: this is the only thread, and not a callback.
+        unsafe { events.push_receive(receive(0, &mut memory)) };
+        for (immediate, payload) in [(10, &[1, 2, 3][..]), (20, &[4])] {
+            assert_eq!(deliver(&events, immediate, payload, 0), UCS_OK);
+        }
+        // SAFETY: as above.
+        let (_, message) = unsafe { events.next_match() }.unwrap();
+        assert_eq!(message.immediate, 10);
         assert_eq!(memory, [0; 2]);
     }
 }

@@ -1,5 +1,5 @@
 //! Drives progress and handles the events that the callbacks reported. Does not lock or log, and allocates only for
-//! errors.
+//! errors, and if more events or payloads wait than the queues have space for.
 
 use super::CallError;
 use super::events::{Event, Source};
@@ -95,22 +95,22 @@ impl Rail {
                 PostState::Single | PostState::Idle => return Some(self.release_post(token)),
             },
             Source::Receive(token) => {
-                if event.status >= 0 && matches!(self.receives[token as usize], ReceiveState::Fetching { .. })
-                {
-                    self.payload_fetched(token);
-                    return None;
-                }
-                self.receives[token as usize] = ReceiveState::Idle;
-                if event.status < 0 {
-                    let receive = format_args!("the receive with token {token}");
-                    self.record_failure("completion", event.status, receive);
-                } else {
+                let state = &mut self.receives[token as usize];
+                // The completion of a fetch does not contain the header of the message.
+                let (immediate, length) = match *state {
+                    ReceiveState::Fetching { immediate, length } => (immediate, length),
+                    _ => (event.immediate, event.length),
+                };
+                *state = ReceiveState::Idle;
+                if event.status >= 0 {
                     return Some(CompletionKind::Received {
                         token,
-                        immediate: Some(event.immediate),
-                        length: event.length as u64,
+                        immediate: Some(immediate),
+                        length: length as u64,
                     });
                 }
+                let receive = format_args!("the receive with token {token}");
+                self.record_failure("completion", event.status, receive);
             }
             Source::Flush(slot) => self.handle_flush(slot, event.status),
             Source::Notification => {

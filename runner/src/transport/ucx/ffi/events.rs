@@ -29,9 +29,9 @@ pub(super) enum Source {
 pub(super) struct Event {
     pub source: Source,
     pub status: ucs_status_t,
-    /// Tag of a tagged message, or header of a notification.
+    /// Tag of a tagged message, or header of a notification or active message.
     pub immediate: u64,
-    /// Length of a tagged message or of a fetched payload, in bytes.
+    /// Length of a message's payload in bytes.
     pub length: usize,
 }
 
@@ -53,9 +53,9 @@ pub(super) struct PostedReceive {
     pub handle: ucp_mem_h,
 }
 
-/// Number of bytes of copied payloads for which memory is allocated in advance. UCX over tcp does not keep payloads of up
-/// to 8 KiB, of which the peer can send several in a burst before a receive is posted again.
-const COPIED_BYTES: usize = 256 * 1024;
+/// Number of bytes of copied payloads for which memory is allocated in advance: 16 payloads of 64 KiB, the largest that UCX
+/// receives over tcp in one segment and therefore does not keep.
+const COPIED_BYTES: usize = 1024 * 1024;
 
 /// Function that releases a request.
 pub(super) type RequestFree = unsafe extern "C" fn(*mut c_void);
@@ -144,7 +144,7 @@ impl Events {
     ///
     /// # Safety
     ///
-    /// Same as [`Self::pop`]. `take` must not call this function.
+    /// Same as [`Self::pop`]. `take` must use neither the library nor these queues.
     pub(super) unsafe fn take_copy(&self, length: usize, mut take: impl FnMut(&[u8])) {
         // SAFETY: as in `pop`.
         let copies = unsafe { &mut *self.copies.get() };
@@ -159,7 +159,8 @@ impl Events {
     ///
     /// # Safety
     ///
-    /// Same as [`Self::pop`].
+    /// Same as [`Self::pop`]. The receive must be host memory in a region, which stays valid until the receive is taken or
+    /// the worker is destroyed.
     #[inline]
     pub(super) unsafe fn push_receive(&self, receive: PostedReceive) {
         // SAFETY: as in `pop`.
@@ -201,17 +202,60 @@ impl Events {
         messages.pop_front().map(|message| (receive, message))
     }
 
-    /// Removes all receives, and takes all messages that wait for one.
+    /// Removes all receives.
     ///
     /// # Safety
     ///
     /// Same as [`Self::pop`].
-    pub(super) unsafe fn take_messages(&self) -> VecDeque<ArrivedMessage> {
+    pub(super) unsafe fn remove_receives(&self) {
         // SAFETY: as in `pop`.
-        let messages = unsafe { &mut *self.messages.get() };
-        // SAFETY: as above.
-        let receives = unsafe { &mut *self.receives.get() };
-        receives.clear();
-        std::mem::take(messages)
+        unsafe { &mut *self.receives.get() }.clear();
+    }
+
+    /// Takes the oldest message that waits for a receive.
+    ///
+    /// # Safety
+    ///
+    /// Same as [`Self::pop`].
+    pub(super) unsafe fn pop_message(&self) -> Option<ArrivedMessage> {
+        // SAFETY: as in `pop`.
+        unsafe { &mut *self.messages.get() }.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe extern "C" fn free(_: *mut c_void) {}
+
+    #[test]
+    fn copies_are_taken_in_order_also_at_the_end_of_their_memory() {
+        let events = Events::new(free, 1, 1);
+        let payload = |length: usize, seed: usize| -> Vec<u8> {
+            (0..length).map(|index| (index * 7 + seed) as u8).collect()
+        };
+        let payloads = [payload(COPIED_BYTES - 10, 1), payload(5, 2), payload(20, 3)];
+        let push = |payload: &[u8]| {
+            // SAFETY: this is the only thread, and not a callback.
+            unsafe { events.push_copy(0, payload) };
+        };
+        let take = |length| {
+            let (mut copy, mut parts) = (Vec::new(), 0);
+            // SAFETY: as above, and the closure does not use the queues.
+            unsafe {
+                events.take_copy(length, |part| {
+                    copy.extend_from_slice(part);
+                    parts += usize::from(!part.is_empty());
+                });
+            }
+            (copy, parts)
+        };
+        push(&payloads[0]);
+        push(&payloads[1]);
+        assert!(take(COPIED_BYTES - 10) == (payloads[0].clone(), 1));
+        push(&payloads[2]);
+        assert_eq!(take(5), (payloads[1].clone(), 1));
+        assert_eq!(take(20), (payloads[2].clone(), 2));
     }
 }

@@ -5,13 +5,13 @@
 //! so does the peer's request to fetch a payload (rendezvous).
 
 use super::callbacks::on_payload_fetched;
-use super::events::{ArrivedMessage, PostedReceive};
+use super::events::{ArrivedMessage, Event, PostedReceive, Source};
 use super::memory::RegisteredRange;
 use super::operations::{PostState, ReceiveState};
 use super::payload::{Descriptor, Payload};
 use super::rail::{MESSAGE_ID, Rail};
-use crate::transport::{CompletionKind, Peer, PostError};
-use ucx_sys::bindings::{UCS_ERR_MESSAGE_TRUNCATED, ucs_status_t};
+use crate::transport::{Peer, PostError};
+use ucx_sys::bindings::{UCS_ERR_MESSAGE_TRUNCATED, UCS_OK, ucs_status_t};
 use ucx_sys::{RequestState, request_state};
 
 impl Rail {
@@ -73,7 +73,8 @@ impl Rail {
             length: range.length,
             handle: range.handle,
         };
-        // SAFETY: the exclusive reference guarantees that no other thread uses the worker, and this is not a callback.
+        // SAFETY: the exclusive reference guarantees that no other thread uses the worker, and this is not a callback. The
+        // receive is host memory in a region of this rail, which lives as long as the worker.
         unsafe { self.objects.events.push_receive(receive) };
         self.match_messages();
         Ok(())
@@ -82,47 +83,62 @@ impl Rail {
     /// Matches messages with receives, in order of arrival.
     #[inline]
     pub(super) fn match_messages(&mut self) {
-        // SAFETY: as for the receive.
+        // SAFETY: the exclusive reference guarantees that no other thread uses the worker, and this is not a callback.
         while let Some((receive, message)) = unsafe { self.objects.events.next_match() } {
             self.take_payload(&receive, message);
         }
     }
 
+    /// Receives the payload of `message`, which is the oldest message that waited.
     fn take_payload(&mut self, receive: &PostedReceive, message: ArrivedMessage) {
-        let token = receive.token;
         let immediate = message.immediate;
         let length = message.payload.length();
         if length > receive.length {
             self.release_payload(message.payload);
-            return self.receive_failed(token, UCS_ERR_MESSAGE_TRUNCATED);
+            return self.receive_failed(receive.token, "completion", UCS_ERR_MESSAGE_TRUNCATED);
         }
-        self.receives[token as usize] = ReceiveState::Fetching { immediate, length };
         let mut target = receive.pointer;
         let mut copy = |part: &[u8]| {
-            // SAFETY: the receive has at least as many bytes as the payload, in host memory in a region, which lives as long
-            // as the worker: `receive_active_message` checked the region and the kind of memory, and the length was checked
-            // above. They do not overlap, because neither the library nor the queues keep payloads in regions.
+            // SAFETY: `receive_active_message` fulfilled the contract of `push_receive`, and the receive is at least as long as
+            // the payload. They do not overlap, because neither the library nor the queues keep payloads in regions.
             unsafe { std::ptr::copy_nonoverlapping(part.as_ptr(), target, part.len()) };
             target = target.wrapping_add(part.len());
         };
+        // `ucp_am_recv_data_nbx` of UCX 1.13, called outside the callback, releases neither an eager payload nor the
+        // descriptor of an empty one.
         match message.payload {
-            Payload::Rendezvous(descriptor) => return self.fetch(receive, &descriptor),
-            // SAFETY: as for the receive; this is the oldest message that waits.
-            Payload::Copied(length) => unsafe { self.objects.events.take_copy(length, copy) },
-            // UCX 1.13 does not release an eager payload that `ucp_am_recv_data_nbx` receives outside the callback.
+            Payload::Rendezvous(descriptor) if length > 0 => {
+                return self.fetch(receive, &descriptor, immediate);
+            }
+            Payload::Rendezvous(descriptor) => self.release_descriptor(descriptor),
             Payload::Kept(descriptor) => {
                 // SAFETY: the library keeps the payload in host memory until the release below.
                 copy(unsafe { descriptor.bytes() });
                 self.release_descriptor(descriptor);
             }
+            // SAFETY: as in `match_messages`, and `copy` uses neither the library nor the queues.
+            Payload::Copied(length) => unsafe { self.objects.events.take_copy(length, copy) },
         }
-        self.payload_fetched(token);
+        self.report_received(receive.token, immediate, length);
+    }
+
+    /// Adds the event that completes a receive. It must not overtake the events of earlier messages.
+    fn report_received(&mut self, token: u32, immediate: u64, length: usize) {
+        let event = Event {
+            source: Source::Receive(token),
+            status: UCS_OK,
+            immediate,
+            length,
+        };
+        // SAFETY: as in `match_messages`.
+        unsafe { self.objects.events.push(event) };
     }
 
     /// Fetches a rendezvous payload from the peer. The receive must be long enough.
-    fn fetch(&mut self, receive: &PostedReceive, descriptor: &Descriptor) {
+    fn fetch(&mut self, receive: &PostedReceive, descriptor: &Descriptor, immediate: u64) {
         let length = descriptor.length().min(receive.length);
         let token = receive.token;
+        self.receives[token as usize] = ReceiveState::Fetching { immediate, length };
         let mut param = self.param(receive.handle, self.config.depth + token as usize);
         param.cb.recv_am = Some(on_payload_fetched);
         let fetch = self.objects.library().functions().ucp_am_recv_data_nbx;
@@ -139,34 +155,22 @@ impl Rail {
         });
         match state {
             RequestState::InProgress(_) => {}
-            RequestState::Completed => self.payload_fetched(token),
-            RequestState::Failed(status) => self.receive_failed(token, status),
-        }
-    }
-
-    /// Completes the receive whose payload has arrived.
-    #[inline]
-    pub(super) fn payload_fetched(&mut self, token: u32) {
-        if let ReceiveState::Fetching { immediate, length } = self.receives[token as usize] {
-            self.receives[token as usize] = ReceiveState::Idle;
-            self.ready.push_back(CompletionKind::Received {
-                token,
-                immediate: Some(immediate),
-                length: length as u64,
-            });
+            RequestState::Completed => self.report_received(token, immediate, length),
+            RequestState::Failed(status) => self.receive_failed(token, "ucp_am_recv_data_nbx", status),
         }
     }
 
     #[cold]
-    fn receive_failed(&mut self, token: u32, status: ucs_status_t) {
+    fn receive_failed(&mut self, token: u32, call: &'static str, status: ucs_status_t) {
         self.receives[token as usize] = ReceiveState::Idle;
         let receive = format_args!("the receive with token {token}");
-        self.record_failure("ucp_am_recv_data_nbx", status, receive);
+        self.record_failure(call, status, receive);
     }
 
+    /// Releases a payload, which belongs to the oldest message that waited.
     fn release_payload(&mut self, payload: Payload) {
         match payload {
-            // SAFETY: as for the receive; this is the oldest message that waits.
+            // SAFETY: as in `match_messages`, and the closure does nothing.
             Payload::Copied(length) => unsafe { self.objects.events.take_copy(length, |_| ()) },
             Payload::Kept(descriptor) | Payload::Rendezvous(descriptor) => {
                 self.release_descriptor(descriptor)
@@ -184,9 +188,10 @@ impl Rail {
 
     /// Removes the posted receives, and releases the payloads of messages for which no receive was posted.
     pub(super) fn release_messages(&mut self) {
-        // SAFETY: as for the receive.
-        let messages = unsafe { self.objects.events.take_messages() };
-        for message in messages {
+        // SAFETY: as in `match_messages`.
+        unsafe { self.objects.events.remove_receives() };
+        // SAFETY: as above.
+        while let Some(message) = unsafe { self.objects.events.pop_message() } {
             self.release_payload(message.payload);
         }
     }

@@ -128,7 +128,7 @@ pub(super) struct Objects {
 unsafe impl Send for Objects {}
 // SAFETY: `RailRegion`s and memory that the library allocated hold the objects only to keep them open, and access no
 // field. The `Rail` is the only other holder. It is not `Sync` and every one of its methods that calls the library,
-// takes events or messages, or writes headers requires an exclusive reference, so only one thread at a time does so.
+// uses the queues, or writes headers requires an exclusive reference, so only one thread at a time does so.
 // The mutexes may be used by any thread.
 unsafe impl Sync for Objects {}
 

@@ -1,11 +1,11 @@
 //! Tests that each operation transfers the correct bytes.
 
 use super::harness::{
-    LENGTH, Pair, PostRequest, pattern, setups, shared_memory, tcp, with_library_memory,
+    LENGTH, Pair, PostRequest, Setup, pattern, setups, shared_memory, tcp, with_library_memory,
     with_local_completions,
 };
 use crate::transport::{CompletionKind, Operation, Region, Transport};
-use crds::v1alpha1::UcxPreset;
+use crds::v1alpha1::{UcxMessages, UcxPreset};
 use std::time::{Duration, Instant};
 
 const POSTED: CompletionKind = CompletionKind::Posted { token: 0 };
@@ -51,37 +51,121 @@ fn send_transfers_bytes_and_immediate_data() {
     }
 }
 
+/// Lengths of messages that UCX transfers in different ways: inline, in one segment, in several segments or as a
+/// rendezvous. There are more of them than completions of one poll.
+fn mixed_lengths() -> impl Iterator<Item = u64> {
+    [64, 9_000, 20_000, 70_000]
+        .into_iter()
+        .cycle()
+        .take(19)
+        .chain([64])
+}
+
+/// Posts messages of these lengths from consecutive memory of the initiator, and polls both sides for some time. Returns
+/// the number of posts in flight.
+fn send_before_receives_are_posted(pair: &mut Pair, lengths: impl Iterator<Item = u64>) -> usize {
+    let mut end = 0;
+    let mut in_flight = 0;
+    for (token, length) in (0..).zip(lengths) {
+        let operation = Operation::Send {
+            immediate: 100 + u64::from(token),
+        };
+        pair.post(PostRequest {
+            token,
+            offset: end,
+            ..PostRequest::new(operation, length)
+        });
+        end += length;
+        in_flight += 1;
+    }
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(20) {
+        in_flight -= pair.initiator.poll().unwrap().len();
+        assert!(pair.target.poll().unwrap().is_empty());
+    }
+    in_flight
+}
+
 #[test]
 #[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn delivers_messages_that_arrive_before_their_receives_in_order() {
     for setup in setups() {
         let mut pair = setup.pair();
-        pair.initiator.fill(0, &pattern(128, 2));
-        for token in 0..2 {
-            let operation = Operation::Send {
-                immediate: 9 + u64::from(token),
-            };
-            pair.post(PostRequest {
+        let total = mixed_lengths().sum::<u64>() as usize;
+        pair.initiator.fill(0, &pattern(total, 2));
+        let in_flight = send_before_receives_are_posted(&mut pair, mixed_lengths());
+        let mut offset = 0;
+        for (token, length) in (0..).zip(mixed_lengths()) {
+            receive(&mut pair, offset, length, token);
+            offset += length;
+        }
+        let observed = pair.poll_until(|observed| {
+            observed.target.len() == mixed_lengths().count() && observed.initiator.len() == in_flight
+        });
+        for (token, length) in (0..).zip(mixed_lengths()) {
+            let arrived = CompletionKind::Received {
                 token,
-                offset: 64 * u64::from(token),
-                ..PostRequest::new(operation, 64)
+                immediate: Some(100 + u64::from(token)),
+                length,
+            };
+            assert!(observed.target.contains(&arrived), "{setup:?}: {arrived:?}");
+        }
+        assert_eq!(pair.target.bytes(0, total), pattern(total, 2), "{setup:?}");
+    }
+}
+
+#[test]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
+fn completions_of_short_messages_are_returned_in_order() {
+    const COUNT: u32 = 20;
+    for setup in setups() {
+        let mut pair = setup.pair();
+        send_before_receives_are_posted(&mut pair, std::iter::repeat_n(64, COUNT as usize));
+        for token in 0..COUNT {
+            receive(&mut pair, 64 * u64::from(token), 64, token);
+        }
+        let observed = pair.poll_until(|observed| observed.target.len() == COUNT as usize);
+        let arrived: Vec<CompletionKind> = (0..COUNT)
+            .map(|token| CompletionKind::Received {
+                token,
+                immediate: Some(100 + u64::from(token)),
+                length: 64,
+            })
+            .collect();
+        assert_eq!(observed.target, arrived, "{setup:?}");
+    }
+}
+
+/// Fails if the library prints that a message was not released. UCX releases tagged messages itself.
+#[test]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
+fn active_messages_without_a_receive_are_released() {
+    let uses_active_messages = |setup: &Setup| setup.spec.messages == UcxMessages::ActiveMessage;
+    for setup in setups().into_iter().filter(uses_active_messages) {
+        // UCX sends these messages without a rendezvous, which the sender could not complete.
+        send_before_receives_are_posted(&mut setup.pair(), [64, 3_000, 64, 3_000].into_iter());
+    }
+}
+
+#[test]
+#[ignore = "run by runs_the_ignored_tests_with_each_library"]
+fn a_message_longer_than_its_receive_is_an_error() {
+    for setup in setups() {
+        // UCX sends these messages without a rendezvous, which the sender could not complete.
+        for length in [64, 3_000] {
+            let mut pair = setup.pair();
+            send_before_receives_are_posted(&mut pair, [length].into_iter());
+            receive(&mut pair, 0, length - 1, 0);
+            let error = pair.retry_until_some(|pair| {
+                let _ = pair.initiator.poll();
+                pair.target.poll().err()
             });
+            let error = error.to_string();
+            assert!(
+                error.contains("receive with token 0"),
+                "{setup:?}, {length} bytes: {error}"
+            );
         }
-        pair.poll_until(|observed| observed.initiator.len() == 2);
-        let start = Instant::now();
-        while start.elapsed() < Duration::from_millis(20) {
-            assert!(pair.target.poll().unwrap().is_empty());
-        }
-        receive(&mut pair, 0, 64, 5);
-        receive(&mut pair, 64, 64, 3);
-        let observed = pair.poll_until(|observed| observed.target.len() == 2);
-        let arrived = |token, immediate| CompletionKind::Received {
-            token,
-            immediate: Some(immediate),
-            length: 64,
-        };
-        assert_eq!(observed.target, [arrived(5, 9), arrived(3, 10)], "{setup:?}");
-        assert_eq!(pair.target.bytes(0, 128), pattern(128, 2), "{setup:?}");
     }
 }
 
