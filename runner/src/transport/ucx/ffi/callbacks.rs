@@ -124,8 +124,8 @@ pub(super) unsafe extern "C" fn on_receive(
 }
 
 /// Reads the tag and the length of a message, which the library has just written in two stores. A compiler combines two
-/// ordinary reads into a single load, to which a CPU cannot forward two stores: the load would wait until these stores, and
-/// all earlier ones, among them the copy of the payload, have reached the cache.
+/// ordinary reads into a single load, to which a CPU cannot forward two stores: the load would wait until these stores
+/// and all earlier ones, among them the copy of the payload, have reached the cache.
 #[inline]
 fn read_separately(info: &ucp_tag_recv_info_t) -> (u64, usize) {
     // SAFETY: the reference guarantees that the field is valid.

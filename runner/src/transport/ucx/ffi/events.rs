@@ -53,8 +53,8 @@ pub(super) struct PostedReceive {
     pub handle: ucp_mem_h,
 }
 
-/// Number of bytes of copied payloads for which memory is allocated in advance: 16 payloads of 64 KiB, the largest that UCX
-/// receives over tcp in one segment and therefore does not keep.
+/// Number of bytes of copied payloads for which memory is allocated in advance: 16 payloads of 64 KiB, the largest that
+/// UCX receives over tcp in one segment and therefore does not keep.
 const COPIED_BYTES: usize = 1024 * 1024;
 
 /// Function that releases a request.

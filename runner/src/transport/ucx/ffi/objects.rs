@@ -122,14 +122,15 @@ pub(super) struct Objects {
 
 // SAFETY: nothing in these objects is tied to a thread. The worker is created in SERIALIZED thread mode, so any thread
 // may use it and destroy it, but only one at a time. Any thread may also use the context and the registrations. The
-// queues of events, messages and receives, the payloads in them, the origins and the headers are plain memory, which the library
-// accesses only while a thread calls it with the worker. The objects are destroyed once, by the thread that drops the
-// last `Arc`, which synchronizes with the threads that dropped the others.
+// queues, the payloads in them, the origins and the headers are plain memory, which the library and its callbacks access
+// only while a thread calls the library with the worker. The receives in a queue refer to memory that `regions` keeps. The
+// objects are destroyed once, by the thread that drops the last `Arc`, which synchronizes with the threads that dropped
+// the others.
 unsafe impl Send for Objects {}
 // SAFETY: `RailRegion`s and memory that the library allocated hold the objects only to keep them open, and access no
 // field. The `Rail` is the only other holder. It is not `Sync` and every one of its methods that calls the library,
-// uses the queues, or writes headers requires an exclusive reference, so only one thread at a time does so.
-// The mutexes may be used by any thread.
+// uses the queues, or writes headers requires an exclusive reference, so only one thread at a time does so. The mutexes
+// may be used by any thread.
 unsafe impl Sync for Objects {}
 
 impl Objects {

@@ -81,9 +81,9 @@ pub(in crate::transport::ucx) struct Rail {
     name: Vec<u8>,
 }
 
-// SAFETY: the raw pointers are endpoints, keys and requests of the worker in `objects`, which any thread may use, but only
-// one at a time (see `Objects`). All other fields are Send. A rail is not Sync, so moving it transfers the use of the worker to the other
-// thread.
+// SAFETY: the raw pointers are endpoints, keys and requests of the worker in `objects`, which any thread may use, but
+// only one at a time (see `Objects`). All other fields are Send. A rail is not Sync, so moving it transfers the use of
+// the worker to the other thread.
 unsafe impl Send for Rail {}
 
 impl Rail {
