@@ -169,16 +169,15 @@ fn narrowing_advice(deviations: &Deviations, shared: bool, separate: bool, windo
 /// If a library returned a provider under a different name than the requested one, the returned name follows in
 /// parentheses. Writes that complete locally are mentioned, because their latencies cannot be compared with others.
 pub fn transport(report: &Report<'_>) -> String {
-    let mut transports: Vec<&TransportSpec> = Vec::new();
+    let mut described: Vec<String> = Vec::new();
     for transport in report.plan.transports() {
-        if !transports.contains(&transport) {
-            transports.push(transport);
+        let library = describe_library(report, transport);
+        // The transports of two variants may differ in other fields only.
+        if !described.contains(&library) {
+            described.push(library);
         }
     }
-    let described = transports
-        .into_iter()
-        .map(|transport| describe_library(report, transport));
-    described.collect::<Vec<_>>().join(", ")
+    described.join(", ")
 }
 
 /// Formats the library of the arms that use `transport`.

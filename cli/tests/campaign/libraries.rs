@@ -245,6 +245,8 @@ fn compares_error_handling_and_allocation_of_ucx() {
     let text = super::manifest::run(&variants, transport, scenarios, &[sampling]);
     let output = RunningCommand::start(dir.run(&dir.manifest(&text))).wait();
     assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{output}");
+    // The header does not repeat the library of variants that differ in other fields.
+    assert_eq!(output.stdout.matches("(tcp)").count(), 1, "{output}");
 
     let stored = StoredRun::read(&dir.run_dir(super::manifest::NAME));
     stored.assert_complete();
