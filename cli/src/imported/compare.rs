@@ -1,6 +1,7 @@
 //! Pairs the values of two runs, at least one of which is imported. Computes no verdict. Performs no I/O.
 
 use campaign::Evaluation;
+use campaign::distinct::distinct;
 use campaign::plan::HashedPlan;
 use crds::v1alpha1::{CommandPattern, CommandTool, Metric};
 use serde::Serialize;
@@ -176,13 +177,7 @@ impl Side {
     }
 
     fn variants(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
-        for value in &self.values {
-            if !names.contains(&value.variant.as_str()) {
-                names.push(&value.variant);
-            }
-        }
-        names
+        distinct(self.values.iter().map(|value| value.variant.as_str()))
     }
 
     fn describe_tools(&self) -> String {

@@ -1,5 +1,6 @@
 //! `import.json`, which describes an imported run. Performs no I/O.
 
+use campaign::distinct::distinct;
 use crds::units::Size;
 use crds::v1alpha1::{CommandPattern, CommandTool};
 use serde::{Deserialize, Serialize};
@@ -89,13 +90,7 @@ pub struct StoredLog {
 impl Manifest {
     /// Returns the variant names, in the order of their first log.
     pub fn variants(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
-        for log in &self.logs {
-            if !names.contains(&log.variant.as_str()) {
-                names.push(&log.variant);
-            }
-        }
-        names
+        distinct(self.logs.iter().map(|log| log.variant.as_str()))
     }
 
     /// Returns the number of logs of the variant `name`.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use campaign::compare::metric_name;
+use campaign::distinct::distinct;
 use campaign::format;
 use campaign::plan::{Plan, Role, Separation};
 use campaign::stats::percent_change;
@@ -169,14 +170,9 @@ fn narrowing_advice(deviations: &Deviations, shared: bool, separate: bool, windo
 /// If a library returned a provider under a different name than the requested one, the returned name follows in
 /// parentheses. Writes that complete locally are mentioned, because their latencies cannot be compared with others.
 pub fn transport(report: &Report<'_>) -> String {
-    let mut described: Vec<String> = Vec::new();
-    for transport in report.plan.transports() {
-        let library = describe_library(report, transport);
-        // The transports of two variants may differ in other fields only.
-        if !described.contains(&library) {
-            described.push(library);
-        }
-    }
+    let transports = report.plan.transports();
+    // The transports of two variants may differ in other fields only.
+    let described = distinct(transports.map(|transport| describe_library(report, transport)));
     described.join(", ")
 }
 
@@ -189,14 +185,8 @@ fn describe_library(report: &Report<'_>, transport: &TransportSpec) -> String {
         planned.is_some_and(|planned| report.plan.transport_of(planned) == transport)
     };
     let arms: Vec<_> = arms.filter(uses).collect();
-    let mut versions: Vec<String> = Vec::new();
-    for arm in &arms {
-        if let Some(library) = &arm.fabric.library
-            && !versions.contains(&library.version)
-        {
-            versions.push(library.version.clone());
-        }
-    }
+    let libraries = arms.iter().filter_map(|arm| arm.fabric.library.as_ref());
+    let versions = distinct(libraries.map(|library| library.version.as_str()));
     let library = transport.library();
     let requested = match transport {
         TransportSpec::Libfabric(libfabric) => libfabric.provider.name(),
@@ -263,22 +253,16 @@ pub fn workers(plan: &Plan) -> String {
 /// Lists the number of rails, the memory, the number of workers and rounds, the seed and the duration.
 pub fn settings(report: &Report<'_>) -> Vec<String> {
     let plan = report.plan;
-    let mut memory: Vec<&str> = Vec::new();
     let kinds = plan
         .scenarios
         .iter()
-        .map(|scenario| scenario.assignment.memory_kinds());
-    for kind in kinds.flatten() {
-        let kind = match kind {
-            MemoryKind::Heap => "heap",
-            MemoryKind::HugePages => "huge pages",
-            MemoryKind::SharedMemory => "shared memory",
-            MemoryKind::Cuda => "GPU memory",
-        };
-        if !memory.contains(&kind) {
-            memory.push(kind);
-        }
-    }
+        .flat_map(|scenario| scenario.assignment.memory_kinds());
+    let memory = distinct(kinds.map(|kind| match kind {
+        MemoryKind::Heap => "heap",
+        MemoryKind::HugePages => "huge pages",
+        MemoryKind::SharedMemory => "shared memory",
+        MemoryKind::Cuda => "GPU memory",
+    }));
     let environment = &report.evaluation.summary.environment;
     let hosts: BTreeSet<&str> = environment
         .workers

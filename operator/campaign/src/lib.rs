@@ -8,6 +8,7 @@ mod analyze;
 pub mod collect;
 pub mod compare;
 pub mod compare_runs;
+pub mod distinct;
 mod evaluate;
 #[cfg(test)]
 mod fixture;

@@ -5,6 +5,11 @@ use crds::v1alpha1::{
     UcxAllocation, UcxEmulation, UcxMessages, UcxSetting, UcxTransport, UcxWriteCompletion,
 };
 
+/// Environment variable with which the C library fills heap memory when it is allocated. ucx_perftest never writes to its
+/// send buffer. Without pages of its own, such a buffer would be read from the kernel's page of zeros, which stays in the
+/// cache. The runner gets the variable as well, because it also slows down the allocations that UCX makes for messages.
+pub const FILL_HEAP: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.perturb=1");
+
 /// A library with one transport on this machine.
 #[derive(Clone, Copy)]
 pub enum Fabric {
@@ -64,7 +69,7 @@ impl Fabric {
     }
 
     /// Method with which UCX allocates `memory` (`UCX_ALLOC_PRIO`); `None` for UCX's default. Over tcp, both tools use the
-    /// heap, because the C library can fill it (see [`crate::tools::FILL_HEAP`]).
+    /// heap, because the C library can fill it (see [`FILL_HEAP`]).
     pub fn allocation_method(self, memory: MemoryKind) -> Option<&'static str> {
         let is_tcp = matches!(self, Self::Ucx(UcxTransport::Tcp, _));
         (is_tcp && memory != MemoryKind::Cuda).then_some("heap")

@@ -15,8 +15,8 @@ use crds::v1alpha1::{
     TransferOperation, TransportSpec,
 };
 
+use crate::fabric::FILL_HEAP;
 use crate::leg::{Leg, measurements};
-use crate::tools::FILL_HEAP;
 use crate::{Setting, WARM_UP};
 
 const ARM: &str = "arm";

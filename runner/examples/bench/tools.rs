@@ -17,16 +17,12 @@ use std::time::{Duration, Instant};
 
 use crds::v1alpha1::MemoryKind;
 
-use crate::fabric::{Fabric, ucx_transports};
+use crate::fabric::{FILL_HEAP, Fabric, ucx_transports};
 use crate::runner::{Case, WINDOW};
 use crate::{Setting, WARM_UP};
 
 const PORT: u16 = 17_920;
 const DEADLINE: Duration = Duration::from_secs(20);
-/// Environment variable with which the C library fills heap memory when it is allocated. ucx_perftest never writes to its
-/// send buffer. Without pages of its own, such a buffer would be read from the kernel's page of zeros, which stays in the
-/// cache. The runner gets the variable as well, because it also slows down the allocations that UCX makes for messages.
-pub const FILL_HEAP: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.perturb=1");
 
 /// A tool to compare with the runner.
 pub enum Tool<'a> {
@@ -129,8 +125,7 @@ fn ucx_perftest(setting: &Setting<'_>, case: Case, test: &str) -> Result<f64, St
             command.args(["-m", "cuda"]);
         }
         if let Some(method) = setting.fabric.allocation_method(setting.memory) {
-            command.env("UCX_ALLOC_PRIO", method);
-            command.env(FILL_HEAP.0, FILL_HEAP.1);
+            command.envs([("UCX_ALLOC_PRIO", method), FILL_HEAP]);
         }
         if let Some(directory) = setting.library {
             command.env("LD_LIBRARY_PATH", directory);

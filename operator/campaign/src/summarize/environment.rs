@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::device_pairs;
 use super::endpoints::EndpointIndex;
 use crate::collect::{CaseOutcome, Reports};
+use crate::distinct::distinct;
 use crate::plan::Plan;
 
 /// Environment of the workers.
@@ -129,15 +130,4 @@ impl Environment {
         let libraries = self.arms.iter().filter_map(|arm| arm.fabric.library.as_ref());
         distinct(libraries.map(|library| format!("{} {} ({})", library.name, library.version, library.path)))
     }
-}
-
-/// Distinct values, in the order of their first occurrence.
-fn distinct(values: impl Iterator<Item = String>) -> Vec<String> {
-    let mut once = Vec::new();
-    for value in values {
-        if !once.contains(&value) {
-            once.push(value);
-        }
-    }
-    once
 }

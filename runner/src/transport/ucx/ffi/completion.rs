@@ -95,6 +95,10 @@ impl Rail {
                 PostState::Single | PostState::Idle => return Some(self.release_post(token)),
             },
             Source::Receive(token) => {
+                if event.status < 0 {
+                    self.receive_failed(token, "completion", event.status);
+                    return None;
+                }
                 let state = &mut self.receives[token as usize];
                 // The completion of a fetch does not contain the header of the message.
                 let (immediate, length) = match *state {
@@ -102,15 +106,11 @@ impl Rail {
                     _ => (event.immediate, event.length),
                 };
                 *state = ReceiveState::Idle;
-                if event.status >= 0 {
-                    return Some(CompletionKind::Received {
-                        token,
-                        immediate: Some(immediate),
-                        length: length as u64,
-                    });
-                }
-                let receive = format_args!("the receive with token {token}");
-                self.record_failure("completion", event.status, receive);
+                return Some(CompletionKind::Received {
+                    token,
+                    immediate: Some(immediate),
+                    length: length as u64,
+                });
             }
             Source::Flush(slot) => self.handle_flush(slot, event.status),
             Source::Notification => {

@@ -4,7 +4,7 @@
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::ffi::c_void;
-use ucx_sys::bindings::{ucp_mem_h, ucs_status_t};
+use ucx_sys::bindings::{UCS_OK, ucp_mem_h, ucs_status_t};
 
 use super::payload::Payload;
 use super::stable::StableBox;
@@ -113,6 +113,23 @@ impl Events {
         events.push_back(event);
     }
 
+    /// Adds the event that completes a receive of a message of `length` bytes.
+    ///
+    /// # Safety
+    ///
+    /// Same as [`Self::pop`].
+    #[inline]
+    pub(super) unsafe fn push_received(&self, token: u32, immediate: u64, length: usize) {
+        let event = Event {
+            source: Source::Receive(token),
+            status: UCS_OK,
+            immediate,
+            length,
+        };
+        // SAFETY: the caller fulfills the contract.
+        unsafe { self.push(event) };
+    }
+
     /// Adds a message that waits for a receive.
     ///
     /// # Safety
@@ -159,8 +176,8 @@ impl Events {
     ///
     /// # Safety
     ///
-    /// Same as [`Self::pop`]. The receive must be host memory in a region, which stays valid until the receive is taken or
-    /// the worker is destroyed.
+    /// Same as [`Self::pop`]. The receive must be host memory in a region, which stays valid until the receive is taken
+    /// or the worker is destroyed.
     #[inline]
     pub(super) unsafe fn push_receive(&self, receive: PostedReceive) {
         // SAFETY: as in `pop`.
@@ -168,8 +185,8 @@ impl Events {
         receives.push_back(receive);
     }
 
-    /// Takes the oldest receive for a message of `length` bytes that has just arrived, if the receive is long enough and
-    /// no older message waits for it.
+    /// Takes the oldest receive for a message of `length` bytes that has just arrived, if the receive is long enough
+    /// and no older message waits for it.
     ///
     /// # Safety
     ///
@@ -226,16 +243,14 @@ impl Events {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::test_pair::pattern;
 
     unsafe extern "C" fn free(_: *mut c_void) {}
 
     #[test]
     fn copies_are_taken_in_order_also_at_the_end_of_their_memory() {
         let events = Events::new(free, 1, 1);
-        let payload = |length: usize, seed: usize| -> Vec<u8> {
-            (0..length).map(|index| (index * 7 + seed) as u8).collect()
-        };
-        let payloads = [payload(COPIED_BYTES - 10, 1), payload(5, 2), payload(20, 3)];
+        let payloads = [pattern(COPIED_BYTES - 10, 1), pattern(5, 2), pattern(20, 3)];
         let push = |payload: &[u8]| {
             // SAFETY: this is the only thread, and not a callback.
             unsafe { events.push_copy(0, payload) };

@@ -1,17 +1,17 @@
 //! Sends and receives active messages with a payload. An active message has no tag. Its header is the immediate data,
 //! and its payload is received into the oldest posted receive.
 //!
-//! The callback copies the payload to the receive. A message that arrives before its receive is posted waits for it, and
-//! so does the peer's request to fetch a payload (rendezvous).
+//! The callback copies the payload to the receive. A message that arrives before its receive is posted waits for it,
+//! and so does the peer's request to fetch a payload (rendezvous).
 
 use super::callbacks::on_payload_fetched;
-use super::events::{ArrivedMessage, Event, PostedReceive, Source};
+use super::events::{ArrivedMessage, PostedReceive};
 use super::memory::RegisteredRange;
 use super::operations::{PostState, ReceiveState};
 use super::payload::{Descriptor, Payload};
 use super::rail::{MESSAGE_ID, Rail};
 use crate::transport::{Peer, PostError};
-use ucx_sys::bindings::{UCS_ERR_MESSAGE_TRUNCATED, UCS_OK, ucs_status_t};
+use ucx_sys::bindings::{UCS_ERR_MESSAGE_TRUNCATED, ucs_status_t};
 use ucx_sys::{RequestState, request_state};
 
 impl Rail {
@@ -73,8 +73,8 @@ impl Rail {
             length: range.length,
             handle: range.handle,
         };
-        // SAFETY: the exclusive reference guarantees that no other thread uses the worker, and this is not a callback. The
-        // receive is host memory in a region of this rail, which lives as long as the worker.
+        // SAFETY: the exclusive reference guarantees that no other thread uses the worker, and this is not a callback.
+        // The receive is host memory in a region of this rail, which lives as long as the worker.
         unsafe { self.objects.events.push_receive(receive) };
         self.match_messages();
         Ok(())
@@ -99,8 +99,9 @@ impl Rail {
         }
         let mut target = receive.pointer;
         let mut copy = |part: &[u8]| {
-            // SAFETY: `receive_active_message` fulfilled the contract of `push_receive`, and the receive is at least as long as
-            // the payload. They do not overlap, because neither the library nor the queues keep payloads in regions.
+            // SAFETY: `receive_active_message` fulfilled the contract of `push_receive`, and the receive is at least as
+            // long as the payload. They do not overlap, because neither the library nor the queues keep payloads in
+            // regions.
             unsafe { std::ptr::copy_nonoverlapping(part.as_ptr(), target, part.len()) };
             target = target.wrapping_add(part.len());
         };
@@ -122,16 +123,10 @@ impl Rail {
         self.report_received(receive.token, immediate, length);
     }
 
-    /// Adds the event that completes a receive. It must not overtake the events of earlier messages.
+    /// Completes a receive. Its event must not overtake the events of earlier messages.
     fn report_received(&mut self, token: u32, immediate: u64, length: usize) {
-        let event = Event {
-            source: Source::Receive(token),
-            status: UCS_OK,
-            immediate,
-            length,
-        };
         // SAFETY: as in `match_messages`.
-        unsafe { self.objects.events.push(event) };
+        unsafe { self.objects.events.push_received(token, immediate, length) };
     }
 
     /// Fetches a rendezvous payload from the peer. The receive must be long enough.
@@ -160,8 +155,9 @@ impl Rail {
         }
     }
 
+    /// Releases the token of a receive, and records its failure.
     #[cold]
-    fn receive_failed(&mut self, token: u32, call: &'static str, status: ucs_status_t) {
+    pub(super) fn receive_failed(&mut self, token: u32, call: &'static str, status: ucs_status_t) {
         self.receives[token as usize] = ReceiveState::Idle;
         let receive = format_args!("the receive with token {token}");
         self.record_failure(call, status, receive);

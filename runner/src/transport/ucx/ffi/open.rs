@@ -20,8 +20,8 @@ use ucx_sys::bindings::{
     ucp_am_handler_param_t, ucp_am_recv_param_t, ucp_params_t, ucp_worker_params_t, ucs_status_t,
 };
 
-/// Number of events, active messages and receives that the queues hold without allocating, in addition to one for each operation
-/// in flight. This side does not control the rate at which notifications and messages from peers arrive.
+/// Number of events, active messages and receives that the queues hold without allocating, in addition to one for each
+/// operation in flight. This side does not control the rate at which notifications and messages from peers arrive.
 const SPARE_ENTRIES: usize = 1024;
 
 /// Callback for active messages.

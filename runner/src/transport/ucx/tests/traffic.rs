@@ -121,14 +121,15 @@ fn completions_of_short_messages_are_returned_in_order() {
     for setup in setups() {
         let mut pair = setup.pair();
         send_before_receives_are_posted(&mut pair, std::iter::repeat_n(64, COUNT as usize));
-        for token in 0..COUNT {
+        // The order of the receives counts, not the order of their tokens.
+        for token in (0..COUNT).rev() {
             receive(&mut pair, 64 * u64::from(token), 64, token);
         }
         let observed = pair.poll_until(|observed| observed.target.len() == COUNT as usize);
         let arrived: Vec<CompletionKind> = (0..COUNT)
-            .map(|token| CompletionKind::Received {
-                token,
-                immediate: Some(100 + u64::from(token)),
+            .map(|message| CompletionKind::Received {
+                token: COUNT - 1 - message,
+                immediate: Some(100 + u64::from(message)),
                 length: 64,
             })
             .collect();
