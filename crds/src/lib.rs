@@ -4,7 +4,8 @@
 //! - [`assignment`]: the work of one leg, read by its workers;
 //! - [`record`]: the record stream written by worker 0;
 //! - [`histogram`], [`library_copy`], [`protocols`], [`quantile`], [`units`], [`striping`], [`names`]: values and rules
-//!   shared by the operator and the runner.
+//!   shared by the operator and the runner;
+//! - [`suggestion`], [`printable`]: rules for names and text in messages.
 //!
 //! This crate performs no I/O. The `crd` feature adds the Kubernetes schema.
 #![forbid(unsafe_code)]
@@ -14,11 +15,13 @@ pub mod histogram;
 pub mod library_copy;
 pub mod names;
 mod omitted;
+pub mod printable;
 pub mod protocols;
 pub mod quantile;
 pub mod record;
 #[cfg(feature = "crd")]
 mod schema;
 pub mod striping;
+pub mod suggestion;
 pub mod units;
 pub mod v1alpha1;
