@@ -5,7 +5,7 @@
 //! util/pingpong.c). Sizes above 1023 have a suffix and are rounded.
 
 use crate::row::PrintedSize;
-use crate::table::{Columns, above_zero, number, whole_number};
+use crate::table::{Columns, number, whole_number};
 use crate::{ParseError, ParsedOutput, Row};
 
 const COLUMNS: [&str; 9] = [
@@ -75,8 +75,8 @@ fn parse_row(line: &str, columns: &Columns) -> Result<Option<Row>, ParseError> {
     let Some(size) = columns.position(&["bytes"]).and_then(|at| size(words.get(at)?)) else {
         return Ok(None);
     };
-    let microseconds = value("usec/xfer")?.and_then(above_zero);
-    let rate = value("MB/sec")?.and_then(above_zero);
+    let microseconds = value("usec/xfer")?;
+    let rate = value("MB/sec")?;
     // If no message was lost, fi_pingpong prints the number of acknowledged messages as `=1k`; otherwise, it prints the
     // difference from the number of sent messages.
     let acknowledged = columns.position(&["#ack"]).and_then(|at| words.get(at));
@@ -90,8 +90,8 @@ fn parse_row(line: &str, columns: &Columns) -> Result<Option<Row>, ParseError> {
         .and_then(|at| words.get(at)?.parse().ok());
     Ok(Some(Row {
         size: Some(size),
-        latency_nanos: microseconds.map(|value| value * 1e3),
-        bytes_per_second: rate.map(|value| value * 1e6),
+        latency: microseconds.map(|value| value.scaled(1e3)),
+        bandwidth: rate.map(|value| value.scaled(1e6)),
         // A count with a suffix is rounded down.
         operations: count.or_else(|| {
             let text = words.get(columns.position(&["#sent", "iters"])?)?;
@@ -141,8 +141,8 @@ fn machine_readable(line: &str) -> Result<Row, ParseError> {
     };
     Ok(Row {
         size: Some(PrintedSize::exact(whole_number(value("xfer_size")?, line)?)),
-        latency_nanos: above_zero(number(value("usec/xfer")?, line)? * 1e3),
-        bytes_per_second: above_zero(number(value("MB/sec")?, line)? * 1e6),
+        latency: Some(number(value("usec/xfer")?, line)?.scaled(1e3)),
+        bandwidth: Some(number(value("MB/sec")?, line)?.scaled(1e6)),
         operations: Some(whole_number(value("iterations")?, line)?),
         payload_bytes: None,
     })

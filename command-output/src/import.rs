@@ -229,7 +229,7 @@ fn check(tool: CommandTool, found: &ParsedOutput) -> Result<(), ImportError> {
         _ => "the end of the output",
     };
     ensure!(found.has_end != Some(false), NoEndSnafu { expected });
-    let has_value = |row: &Row| row.latency_nanos.is_some() || row.bytes_per_second.is_some();
+    let has_value = |row: &Row| row.latency_nanos().is_some() || row.bytes_per_second().is_some();
     ensure!(found.rows.iter().any(has_value), NoValueSnafu);
     Ok(())
 }

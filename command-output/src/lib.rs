@@ -2,19 +2,22 @@
 //! reads results from the output of a tool, and [`log`] finds in the output which transports the tool's library used.
 //! Performs no I/O.
 //!
-//! Every value was printed by the tool and is converted to nanoseconds or bytes per second. Nothing is estimated: a
-//! value that a tool does not print is `None`, and output with an unexpected format or unit is an error.
+//! Every value was printed by the tool and is converted to nanoseconds or bytes per second. It carries the range of the
+//! number before printing ([`Printed`]). Nothing is estimated: a value that a tool does not print is `None`, and output
+//! with an unexpected format or unit is an error.
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod fabtests;
 mod found;
 pub mod import;
+pub mod lines;
 pub mod log;
 mod nccl_tests;
 mod nixlbench;
 mod pattern;
 mod perftest;
+mod printed;
 mod row;
 mod table;
 pub mod template;
@@ -26,6 +29,7 @@ use found::ParsedOutput;
 use snafu::{OptionExt, Snafu, ensure};
 
 pub use pattern::{LinePattern, PatternError, PatternProblem, check as check_pattern};
+pub use printed::Printed;
 pub use row::{PrintedSize, Row};
 
 /// Maximum number of bytes that are read from the output of a command.

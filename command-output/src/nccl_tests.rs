@@ -3,7 +3,7 @@
 //! is 10^9 bytes.
 
 use crate::row::PrintedSize;
-use crate::table::{above_zero, number, starts_with_whole_number, whole_number};
+use crate::table::{number, starts_with_whole_number, whole_number};
 use crate::{ParseError, ParsedOutput, Row};
 
 const EXPECTED: &str = "time (us), algbw (GB/s) and busbw (GB/s)";
@@ -70,8 +70,8 @@ fn parse_row(line: &str, header: &Header) -> Result<Option<Row>, ParseError> {
     }
     Ok(Some(Row {
         size: Some(PrintedSize::exact(whole_number(words[0], line)?)),
-        latency_nanos: above_zero(number(words[header.time], line)? * 1e3),
-        bytes_per_second: above_zero(number(words[header.busbw], line)? * 1e9),
+        latency: Some(number(words[header.time], line)?.scaled(1e3)),
+        bandwidth: Some(number(words[header.busbw], line)?.scaled(1e9)),
         operations: None,
         payload_bytes: None,
     }))

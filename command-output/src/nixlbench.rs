@@ -3,7 +3,7 @@
 //! skipped.
 
 use crate::row::PrintedSize;
-use crate::table::{Columns, above_zero, number, starts_with_whole_number, whole_number};
+use crate::table::{Columns, number, starts_with_whole_number, whole_number};
 use crate::{ParseError, ParsedOutput, Row};
 
 const COLUMNS: [&str; 14] = [
@@ -68,12 +68,8 @@ fn parse_row(line: &str, columns: &Columns) -> Result<Option<Row>, ParseError> {
     };
     Ok(Some(Row {
         size: Some(PrintedSize::exact(whole_number(words[0], line)?)),
-        latency_nanos: value("Avg Lat. (us)")?
-            .and_then(above_zero)
-            .map(|value| value * 1e3),
-        bytes_per_second: value("B/W (GB/Sec)")?
-            .and_then(above_zero)
-            .map(|value| value * 1e9),
+        latency: value("Avg Lat. (us)")?.map(|value| value.scaled(1e3)),
+        bandwidth: value("B/W (GB/Sec)")?.map(|value| value.scaled(1e9)),
         operations: None,
         payload_bytes: None,
     }))

@@ -5,8 +5,8 @@ use regex_lite::{Regex, RegexBuilder};
 use snafu::Snafu;
 
 use crate::row::PrintedSize;
-use crate::table::{above_zero, number, whole_number};
-use crate::{ParseError, ParsedOutput, Row};
+use crate::table::{number, whole_number};
+use crate::{ParseError, ParsedOutput, Printed, Row};
 
 /// Maximum size of a compiled regular expression, in bytes.
 const MAX_COMPILED_BYTES: usize = 1 << 20;
@@ -127,25 +127,37 @@ pub fn parse(pattern: &CommandPattern, output: &str) -> Result<ParsedOutput, Par
     let rows = matches.map(|(line, captures)| {
         let value = |group: &str| {
             let text = captures.name(group).map(|group| group.as_str());
-            text.map(|text| number(text, line)).transpose()
+            text.map(|text| number(&normalized(text), line)).transpose()
         };
         let (latency, bandwidth) = (value("latency")?, value("bandwidth")?);
         let latency_unit = pattern.latency_unit.map(|unit| unit.nanos());
         let bandwidth_unit = pattern.bandwidth_unit.map(|unit| unit.bytes_per_second());
-        let scaled = |value: Option<f64>, unit: Option<f64>| Some(above_zero(value?)? * unit?);
+        let scaled = |value: Option<Printed>, unit: Option<f64>| Some(value?.scaled(unit?));
         Ok(Row {
             size: captures
                 .name("size")
                 .map(|group| whole_number(group.as_str(), line).map(PrintedSize::exact))
                 .transpose()?,
-            latency_nanos: scaled(latency, latency_unit),
-            bytes_per_second: scaled(bandwidth, bandwidth_unit),
+            latency: scaled(latency, latency_unit),
+            bandwidth: scaled(bandwidth, bandwidth_unit),
             operations: None,
             payload_bytes: None,
         })
     });
     let rows: Result<_, _> = rows.collect();
     Ok(ParsedOutput::from_rows(rows?))
+}
+
+/// Converts a number in the notation of another language, such as `.5`, `5.`, `+5` or `005`, to the notation of `printf`.
+fn normalized(text: &str) -> String {
+    let text = text.trim().trim_start_matches('+');
+    let text = text.strip_suffix('.').unwrap_or(text);
+    let digits = text.trim_start_matches('0');
+    match digits.chars().next() {
+        Some(first) if first.is_ascii_digit() => digits.to_owned(),
+        _ if digits.len() < text.len() || text.starts_with('.') => format!("0{digits}"),
+        _ => text.to_owned(),
+    }
 }
 
 fn limit_length(line: &str) -> &str {
@@ -204,10 +216,10 @@ mod tests {
             .unwrap()
             .rows;
         assert_eq!(rows.len(), 2);
-        assert_eq!(rows[0].latency_nanos, Some(1.5e6));
-        assert_eq!(rows[0].bytes_per_second, Some(1e9));
+        assert_eq!(rows[0].latency_nanos(), Some(1.5e6));
+        assert_eq!(rows[0].bytes_per_second(), Some(1e9));
         assert!(rows[0].matches_size(64) && !rows[0].matches_size(128));
-        assert_eq!(rows[1].latency_nanos, None, "0 is below the resolution");
+        assert_eq!(rows[1].latency_nanos(), None, "0 is below the resolution");
     }
 
     #[test]

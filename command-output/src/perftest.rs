@@ -4,7 +4,7 @@
 //! which is half the round-trip time for ib_write_lat and ib_send_lat (perftest_parameters.h and perftest_resources.c).
 
 use crate::row::PrintedSize;
-use crate::table::{Columns, above_zero, number, starts_with_whole_number, whole_number};
+use crate::table::{Columns, number, starts_with_whole_number, whole_number};
 use crate::{ParseError, ParsedOutput, Row};
 
 const COLUMNS: [&str; 24] = [
@@ -78,16 +78,14 @@ fn parse_row(line: &str, columns: &Columns) -> Result<Option<Row>, ParseError> {
     }
     let text = |name: &str| columns.position(&[name]).and_then(|at| words.get(at));
     let value = |name: &str| text(name).map(|text| number(text, line)).transpose();
-    let mut bytes_per_second = None;
+    let mut bandwidth = None;
     for (name, factor) in BANDWIDTHS {
-        bytes_per_second = bytes_per_second.or(value(name)?.and_then(above_zero).map(|value| value * factor));
+        bandwidth = bandwidth.or(value(name)?.map(|value| value.scaled(factor)));
     }
     Ok(Some(Row {
         size: Some(PrintedSize::exact(whole_number(words[0], line)?)),
-        latency_nanos: value("t_avg[usec]")?
-            .and_then(above_zero)
-            .map(|value| value * 1e3),
-        bytes_per_second,
+        latency: value("t_avg[usec]")?.map(|value| value.scaled(1e3)),
+        bandwidth,
         operations: text("#iterations")
             .map(|text| whole_number(text, line))
             .transpose()?,

@@ -1,5 +1,7 @@
 //! One result of a tool.
 
+use crate::Printed;
+
 /// Relative difference by which a size with a suffix, such as `1.5k`, may differ from the exact size.
 const ROUNDING: f64 = 0.01;
 
@@ -8,10 +10,10 @@ const ROUNDING: f64 = 0.01;
 pub struct Row {
     /// Size of a message or transfer; `None` if the tool does not print it.
     pub size: Option<PrintedSize>,
-    /// Latency in nanoseconds, as the tool defines it; `None` if the tool does not print it, or prints 0.
-    pub latency_nanos: Option<f64>,
-    /// Payload bytes per second, as the tool defines them; `None` if the tool does not print them, or prints 0.
-    pub bytes_per_second: Option<f64>,
+    /// Latency in nanoseconds, as the tool defines it; `None` if the tool does not print it.
+    pub latency: Option<Printed>,
+    /// Payload bytes per second, as the tool defines them; `None` if the tool does not print them.
+    pub bandwidth: Option<Printed>,
     /// Number of messages or transfers; `None` if the tool does not print it.
     pub operations: Option<u64>,
     /// Lower bound of the payload bytes that the tool transferred in at least one direction; `None` if the output does
@@ -51,6 +53,16 @@ impl PrintedSize {
 }
 
 impl Row {
+    /// Latency in nanoseconds; `None` if the tool does not print it, or it is below the tool's resolution.
+    pub fn latency_nanos(&self) -> Option<f64> {
+        self.latency?.above_resolution()
+    }
+
+    /// Payload bytes per second; `None` if the tool does not print them, or they are below the tool's resolution.
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        self.bandwidth?.above_resolution()
+    }
+
     pub(crate) fn matches_size(&self, size: u64) -> bool {
         self.size.is_none_or(|printed| printed.matches(size))
     }

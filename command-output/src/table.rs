@@ -1,19 +1,16 @@
 //! Values and columns of the tables that tools print.
 
-use crate::ParseError;
+use crate::{ParseError, Printed};
 
-/// Parses `text` in `line` as a number.
+/// Parses `text` in `line` as a number that the tool rounded to its last digit.
 ///
 /// # Errors
 /// Returns an error if `text` is not a finite, non-negative number.
-pub fn number(text: &str, line: &str) -> Result<f64, ParseError> {
-    let value = text.parse::<f64>().ok();
-    value
-        .filter(|value| value.is_finite() && *value >= 0.0)
-        .ok_or_else(|| ParseError::Number {
-            text: text.to_owned(),
-            line: line.trim().chars().take(200).collect(),
-        })
+pub fn number(text: &str, line: &str) -> Result<Printed, ParseError> {
+    Printed::rounded(text).ok_or_else(|| ParseError::Number {
+        text: text.to_owned(),
+        line: line.trim().chars().take(200).collect(),
+    })
 }
 
 /// Parses `text` in `line` as a whole number.
@@ -31,11 +28,6 @@ pub fn whole_number(text: &str, line: &str) -> Result<u64, ParseError> {
 pub fn starts_with_whole_number(line: &str) -> bool {
     let first = line.split_whitespace().next();
     first.is_some_and(|word| word.parse::<u64>().is_ok())
-}
-
-/// Converts a result of 0 to `None`: it is below the tool's resolution, and therefore unknown.
-pub fn above_zero(value: f64) -> Option<f64> {
-    Some(value).filter(|value| *value > 0.0)
 }
 
 /// Columns of a header: the known names that it contains, from left to right. Names may contain spaces.
@@ -109,7 +101,7 @@ mod tests {
 
     #[test]
     fn numbers_must_be_finite_and_not_negative() {
-        assert_eq!(number("1.5", ""), Ok(1.5));
+        assert_eq!(number("1.5", "").unwrap().value, 1.5);
         for text in ["-1", "nan", "inf", "1,5", ""] {
             assert!(number(text, "the line").is_err(), "{text}");
         }

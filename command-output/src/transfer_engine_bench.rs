@@ -3,7 +3,7 @@
 
 use crds::v1alpha1::RateUnit;
 
-use crate::table::{above_zero, number};
+use crate::table::number;
 use crate::{ParseError, ParsedOutput, Row};
 
 const MARKER: &str = "Test completed: duration ";
@@ -29,23 +29,13 @@ fn parse_row(line: &str, rest: &str) -> Result<Row, ParseError> {
     let name = unit.strip_suffix("/s").ok_or_else(other)?;
     let mut units = RateUnit::ALL.into_iter();
     let unit = units.find(|unit| unit.to_string() == name).ok_or_else(other)?;
-    let value = number(text, line)?;
-    let bytes_per_second = above_zero(value * unit.bytes_per_second());
-    // Both values are rounded to their last digit.
-    let least = |value: f64, text: &str| (value - resolution(text) / 2.0).max(0.0);
-    let seconds = least(number(duration, line)?, duration);
-    let moved = least(value, text) * unit.bytes_per_second() * seconds;
+    let bandwidth = number(text, line)?.scaled(unit.bytes_per_second());
+    let moved = bandwidth.least * number(duration, line)?.least;
     Ok(Row {
         size: None,
-        latency_nanos: None,
-        bytes_per_second,
+        latency: None,
+        bandwidth: Some(bandwidth),
         operations: None,
         payload_bytes: Some(moved as u64).filter(|bytes| *bytes > 0),
     })
-}
-
-/// Value of one unit in the last decimal place of `text`.
-fn resolution(text: &str) -> f64 {
-    let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    10_f64.powi(-(decimals.min(12) as i32))
 }

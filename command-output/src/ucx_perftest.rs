@@ -2,7 +2,7 @@
 //! ucx_perftest prints only for latency tests; bandwidth tests print an overhead instead. An MB is 2^20 bytes
 //! (src/tools/perf/perftest_run.c). The `-v` output has no units, so only its bandwidth is read.
 
-use crate::table::{above_zero, number, starts_with_whole_number, whole_number};
+use crate::table::{number, starts_with_whole_number, whole_number};
 use crate::{ParseError, ParsedOutput, Row};
 
 const MEGABYTE: f64 = 1_048_576.0;
@@ -73,11 +73,11 @@ fn parse_row(line: &str, header: Header, final_only: bool) -> Result<Option<Row>
     let overall_latency = number(values[3], line)?;
     Ok(Some(Row {
         size: None,
-        latency_nanos: match header {
-            Header::Latency => above_zero(overall_latency * 1e3),
+        latency: match header {
+            Header::Latency => Some(overall_latency.scaled(1e3)),
             Header::Overhead | Header::Csv => None,
         },
-        bytes_per_second: above_zero(number(values[5], line)? * MEGABYTE),
+        bandwidth: Some(number(values[5], line)?.scaled(MEGABYTE)),
         operations: Some(whole_number(values[0], line)?),
         payload_bytes: None,
     }))

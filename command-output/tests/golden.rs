@@ -1,7 +1,7 @@
 //! Reads the outputs in `golden/`, which were printed by several versions of each tool or have the published format.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use command_output::{ParseError, Row, log, parse, select};
+use command_output::{ParseError, log, parse, select};
 use crds::v1alpha1::CommandTool;
 
 macro_rules! golden {
@@ -16,16 +16,10 @@ const MIB: f64 = 1_048_576.0;
 fn values(tool: CommandTool, output: &str, size: u64) -> (Option<f64>, Option<f64>, Option<u64>) {
     let rows = parse(tool, None, output).unwrap_or_else(|error| panic!("{tool:?}: {error}"));
     let row = select(&rows, size).unwrap_or_else(|error| panic!("{tool:?}: {error}"));
-    let Row {
-        latency_nanos,
-        bytes_per_second,
-        payload_bytes,
-        ..
-    } = row;
     (
-        latency_nanos.map(round),
-        bytes_per_second.map(f64::round),
-        payload_bytes,
+        row.latency_nanos().map(round),
+        row.bytes_per_second().map(f64::round),
+        row.payload_bytes,
     )
 }
 

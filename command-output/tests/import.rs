@@ -229,7 +229,7 @@ fn custom_patterns_parse_other_log_formats() {
     };
     let log = b"64: 1.5 ms\n128: 2 ms\n";
     let found = read(CommandTool::Regex, Some(&pattern), log).unwrap();
-    assert_eq!(found.rows[1].latency_nanos, Some(2e6));
+    assert_eq!(found.rows[1].latency_nanos(), Some(2e6));
     let error = read(CommandTool::Regex, Some(&pattern), b"64: 1.5 us\n").unwrap_err();
     assert!(
         error.to_string().contains("a line that matches the pattern"),

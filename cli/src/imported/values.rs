@@ -72,8 +72,8 @@ pub fn size_text(size: Option<u64>) -> String {
 /// Value of `metric` in `row`.
 fn value_of(row: &Row, metric: Metric) -> Option<f64> {
     match metric {
-        Metric::ReportedLatency => row.latency_nanos,
-        Metric::ReportedBandwidth => row.bytes_per_second,
+        Metric::ReportedLatency => row.latency_nanos(),
+        Metric::ReportedBandwidth => row.bytes_per_second(),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! The initiator's side of a measured case: executes the client and reads the case's result from its output.
 
-use command_output::{ParseError, Row, log, parse, select};
+use command_output::{ParseError, log, parse, select};
 use crds::assignment::{CommandWorkload, Extent};
 use crds::record::{CaseFailure, CommandReport, FabricFacts, FailureReason};
 
@@ -74,16 +74,11 @@ fn report(workload: &CommandWorkload, size: u64, text: &str) -> Result<CommandRe
         failure(FailureReason::CommandOutput, message)
     };
     let rows = parse(workload.tool, workload.pattern.as_ref(), text).map_err(unreadable)?;
-    let Row {
-        latency_nanos,
-        bytes_per_second,
-        payload_bytes,
-        ..
-    } = select(&rows, size).map_err(unreadable)?;
+    let row = select(&rows, size).map_err(unreadable)?;
     Ok(CommandReport {
-        latency_nanos,
-        bytes_per_second,
-        payload_bytes,
+        latency_nanos: row.latency_nanos(),
+        bytes_per_second: row.bytes_per_second(),
+        payload_bytes: row.payload_bytes,
         fallbacks: log::read(text).fallbacks,
     })
 }
