@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 pub use case::{
     CallReport, CaseFailure, CaseRecord, CaseResult, CommandLog, CommandReport, ExclusiveQuantiles,
     FailureReason, FootprintReport, IntegrityReport, InterfaceDelta, Measurement, Mismatch, OpenLoopReport,
-    PingReport, Posted, PostingCounters, SideReport, Simultaneous, SoftwareDevice,
+    PingReport, Posted, PostingCounters, PrintedRange, SideReport, Simultaneous, SoftwareDevice,
 };
 pub use durations::Durations;
 pub use environment::{

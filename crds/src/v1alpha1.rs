@@ -62,7 +62,7 @@ pub use status::{
     ExpectationOutcome, ExpectationResult, FabricProof, FabricSummary, FlowsResult, FlushResult,
     FootprintResult, NodeResult, Optimization, OptimizationResult, Outcome, PairResult, PingResult,
     PlacementStatus, Progress, ProtocolResult, ReadBackResult, RecordsReference, ServingResult, State,
-    Verdict, WithheldReason,
+    InconclusiveReason, Verdict, WithheldReason,
 };
 pub use step_times::StepTimes;
 pub use sweep::{KneePosition, SweepKnee, SweepPoint, SweepResult};

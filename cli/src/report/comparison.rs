@@ -56,10 +56,13 @@ impl From<&Comparison> for ComparisonText {
             (None, Some(Withheld::Control)) => (ResultClass::NotApplicable, "control"),
             (None, Some(Withheld::NotPrimary)) => (ResultClass::NotApplicable, "descriptive"),
             (None, Some(Withheld::NotMeasured { .. })) => (ResultClass::NotApplicable, "not measured yet"),
+            (None, Some(Withheld::NotAnalyzed { .. })) => (ResultClass::NotApplicable, "not analyzed yet"),
             (None, Some(Withheld::ControlViolated { .. })) => (ResultClass::Suspect, "suspect"),
             (None, _) => (ResultClass::Invalid, "invalid"),
         };
+        let cause = comparison.inconclusive.as_ref().map(ToString::to_string);
         let reason = match (&comparison.reason, comparison.rounds_to_settle) {
+            _ if cause.is_some() => cause,
             (
                 Some(
                     Withheld::NotEngaged { message, .. }
@@ -142,11 +145,8 @@ fn with_emulation(value: String, cell: Option<&CellSummary>) -> String {
 
 /// Formats the change with its interval, if any. Returns `None` if no effect could be estimated.
 pub fn change(comparison: &Comparison) -> Option<String> {
-    let effect = format::percent(comparison.effect?.percent);
-    Some(match comparison.interval_percent() {
-        Some((low, high)) => format!("{effect} {}", format::interval(low, high)),
-        None => effect,
-    })
+    let effect = comparison.effect?.percent;
+    Some(format::change(effect, comparison.interval_percent()))
 }
 
 /// Whether the comparison is for a variant and neither shows nor rules out a regression: it has no verdict or is
@@ -160,6 +160,8 @@ pub fn is_undecided(comparison: &Comparison) -> bool {
 pub enum BaselineText {
     /// Median with its unit.
     Measured(String),
+    /// The tool printed 0 in at least one case.
+    BelowResolution,
     /// Why no case is valid.
     Invalid(String),
     /// No case has been measured yet.
@@ -175,6 +177,7 @@ impl BaselineText {
                 let value = labels::value_in(Some(scenario), scenario.primary, summary.median);
                 Self::Measured(with_emulation(value, cell))
             }
+            (None, Some(cell)) if cell.below_resolution.contains(&scenario.primary) => Self::BelowResolution,
             (None, Some(cell)) if cell.cases > 0 => Self::Invalid(
                 cell.invalid_reason()
                     .unwrap_or_else(|| "no case has a value for this metric".to_owned()),
@@ -187,6 +190,7 @@ impl BaselineText {
     pub fn line(&self) -> String {
         match self {
             Self::Measured(value) => value.clone(),
+            Self::BelowResolution => "below the resolution of the tool".to_owned(),
             Self::Invalid(reason) => format!("invalid: {reason}"),
             Self::NotMeasured => "not measured yet".to_owned(),
         }

@@ -27,10 +27,7 @@ pub fn change(effect: &FactorEffect) -> String {
     let Some(estimate) = effect.effect else {
         return "no value".to_owned();
     };
-    match effect.interval_percent() {
-        Some((lower, upper)) => format!("{:+.1} % [{lower:+.1}, {upper:+.1}]", estimate.percent),
-        None => format!("{:+.1} %", estimate.percent),
-    }
+    format::change(estimate.percent, effect.interval_percent())
 }
 
 /// Describes the verdict. If factors do not interact, their joint effect is the product of their separate effects.

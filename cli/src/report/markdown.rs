@@ -58,6 +58,9 @@ fn head(text: &mut String, report: &Report<'_>) {
         text,
         &format!("- noise {}", escape(&overview::noise_floor(report, None))),
     );
+    if let Some(noise) = overview::noise_above_margin(report) {
+        line(text, &format!("- **noisy**: {}", escape(&noise)));
+    }
     for (heading, counts) in isolated::run_lines(report) {
         line(text, &format!("- {heading} {}", escape(&counts)));
     }

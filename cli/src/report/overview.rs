@@ -338,6 +338,22 @@ pub fn noise_floor(report: &Report<'_>, scenario: Option<usize>) -> String {
     format!("{} (control arm, {sizes})", floors.join(", "))
 }
 
+/// Says that the noise forbids an answer at the run's margin, and what would allow one, for the widest of the controls
+/// whose interval extends beyond the margin; `None` if there are none. The number of affected sizes follows if there are
+/// several.
+pub fn noise_above_margin(report: &Report<'_>) -> Option<String> {
+    let noise = &report.evaluation.comparisons.noise;
+    let widest = noise
+        .iter()
+        .max_by(|one, other| one.reach_percent.total_cmp(&other.reach_percent))?;
+    let sizes: BTreeSet<(usize, u64)> = noise.iter().map(|one| (one.scenario, one.size_bytes)).collect();
+    let others = match sizes.len() {
+        1 => String::new(),
+        count => format!(" ({count} sizes of the run are affected)"),
+    };
+    Some(format!("{widest}{others}"))
+}
+
 /// Groups `cells` of one arm and scenario by the engagement of `optimization` and the reason for it. Returns each group
 /// with the sizes of its cells, in bytes.
 pub fn engagements<'a>(

@@ -89,16 +89,16 @@ pub fn text(
 }
 
 fn change(one: &RunComparison) -> String {
-    let effect = one.change_percent.map(format::percent).unwrap_or_default();
-    let interval = one
-        .interval_percent
-        .map(|(low, high)| format!(" {}", format::interval(low, high)));
+    let change = one
+        .change_percent
+        .map(|percent| format::change(percent, one.interval_percent));
     let verdict = match (one.verdict, &one.reason) {
         (Some(Verdict::Improved), _) => "Improved".to_owned(),
         (Some(Verdict::Regressed), _) => "Regressed".to_owned(),
         (Some(Verdict::NoChange), _) => "NoChange".to_owned(),
-        (Some(Verdict::Inconclusive), _) => "Inconclusive".to_owned(),
+        (Some(Verdict::Inconclusive), None) => "Inconclusive".to_owned(),
+        (Some(Verdict::Inconclusive), Some(reason)) => format!("Inconclusive: {reason}"),
         (None, reason) => reason.clone().unwrap_or_default(),
     };
-    format!("{effect}{} {verdict}", interval.unwrap_or_default())
+    format!("{} {verdict}", change.unwrap_or_default())
 }

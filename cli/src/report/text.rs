@@ -83,6 +83,9 @@ fn head(text: &mut String, report: &Report<'_>, state_summary: Option<&str>, wid
         push_line(text, "devices", pair, width);
     }
     push_line(text, "noise", &overview::noise_floor(report, None), width);
+    if let Some(noise) = overview::noise_above_margin(report) {
+        push_line(text, "noisy", &noise, width);
+    }
     push_line(text, "verdict", &report.evaluation.comparisons.verdict, width);
     for (heading, counts) in isolated::run_lines(report) {
         push_line(text, heading, &counts, width);

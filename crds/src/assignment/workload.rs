@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CommandWorkload, ServingWorkload};
+use super::{CommandWorkload, Delivery, ServingWorkload};
 use crate::v1alpha1::{
     Direction, OpenLoop, PingPongOperation, RpcChannel, RpcPattern, TransferBuffers, TransferOperation,
 };
@@ -257,6 +257,20 @@ impl Workload {
             // fabric.
             Self::Command(_) => false,
             Self::PingPong(_) | Self::Transfer(_) | Self::ParameterServing(_) => false,
+        }
+    }
+
+    /// Whether the timed operations of an arm with `channel` may use the library of its transport. If they do not,
+    /// settings of that library cannot change the result. A command may load any library.
+    pub fn uses_library(&self, channel: RpcChannel) -> bool {
+        match self {
+            Self::Rpc(_) => channel.is_transport(),
+            Self::MemoryFootprint(_) => false,
+            Self::ParameterServing(serving) => match &serving.delivery {
+                Delivery::Push | Delivery::Pull => true,
+                Delivery::Filesystem { .. } | Delivery::Multicast(_) => false,
+            },
+            Self::PingPong(_) | Self::Transfer(_) | Self::Command(_) => true,
         }
     }
 

@@ -15,7 +15,7 @@ use super::{ConditionType, ExecutionStatus, FactorEffectResult, SweepResult};
 pub use call::{CallCause, CallResult, CallSection, FootprintResult};
 pub use comparison::{
     ComparisonEnd, ComparisonResult, EndReason, ExpectationOutcome, ExpectationResult, Verdict,
-    WithheldReason,
+    InconclusiveReason, WithheldReason,
 };
 pub use environment::{EnvironmentSummary, FabricProof, FabricSummary, NodeResult, PairResult};
 pub use optimization::{Engagement, Optimization, OptimizationResult};

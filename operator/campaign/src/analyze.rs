@@ -165,7 +165,9 @@ impl AnalysisInputs<'_> {
         let rounds = u32::try_from(comparison.rounds).unwrap_or(u32::MAX);
         let missing = self.rounds.saturating_sub(rounds);
         let later = self.later.iter().map(|total| total - missing);
-        analysis.answer(interval, rounds, later, decides)
+        let printed = comparison.printed_interval.as_ref().unwrap_or(interval);
+        let resolution = comparison.resolution.as_ref();
+        analysis.answer_with_resolution((interval, printed), resolution, rounds, later, decides)
     }
 }
 
@@ -184,7 +186,7 @@ enum Outlook {
 
 fn outlook(comparison: &Comparison) -> Outlook {
     match &comparison.reason {
-        None | Some(Withheld::NoInterval { .. } | Withheld::NotPrimary)
+        None | Some(Withheld::NoInterval { .. } | Withheld::NotAnalyzed { .. } | Withheld::NotPrimary)
             if comparison.role == Role::Variant =>
         {
             Outlook::Verdict
@@ -192,6 +194,7 @@ fn outlook(comparison: &Comparison) -> Outlook {
         None
         | Some(
             Withheld::NoInterval { .. }
+            | Withheld::NotAnalyzed { .. }
             | Withheld::NotPrimary
             | Withheld::Control
             | Withheld::Identical { .. }

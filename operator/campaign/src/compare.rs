@@ -16,8 +16,12 @@ mod case_index;
 mod effects;
 mod expectations;
 mod factors;
+mod noise;
+mod resolution;
 mod verdict_line;
 mod withhold;
+
+use std::fmt;
 
 use crds::v1alpha1::{EndReason, Metric, Optimization, Verdict};
 use serde::{Serialize, Serializer};
@@ -26,12 +30,13 @@ use snafu::Snafu;
 pub use effects::PairEffect;
 pub(crate) use expectations::expected_change;
 pub use expectations::{ExpectationAnswer, SizeOutcome, describe, metric_name};
-pub use factors::FactorEffect;
+pub use factors::{ConditionalChange, FactorEffect};
+pub use noise::NoiseAboveMargin;
 pub use verdict_line::verdict_line;
 
 use crate::collect::Reports;
 use crate::plan::{Plan, Role};
-use crate::stats::{Interval, RoundsToSettle, StatsError, percent_change};
+use crate::stats::{Interval, Resolution, RoundsToSettle, StatsError, percent_change};
 use crate::stopping::{EarlyEnd, Stopping};
 use crate::summarize::Summary;
 
@@ -44,6 +49,9 @@ pub struct Comparisons {
     /// Factor effects, by scenario and size in plan order. Empty if there are no factors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub factor_effects: Vec<FactorEffect>,
+    /// Controls whose interval extends beyond the margin, in plan order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub noise: Vec<NoiseAboveMargin>,
     /// Outcome of each expectation, in spec order.
     pub expectations: Vec<ExpectationAnswer>,
     /// Summary of the verdicts in one line.
@@ -72,9 +80,20 @@ pub struct Comparison {
     pub ended: Option<EarlyEnd>,
     /// Estimated effect; `None` if there is no round in which both arms are valid.
     pub effect: Option<Effect>,
-    /// Effect with its interval; `None` if there are too few rounds.
+    /// Effect with its interval, which includes the resolution of printed values; `None` if there are too few rounds.
     #[serde(serialize_with = "interval_percent")]
     pub interval: Option<Interval>,
+    /// Effect of the values as printed with its interval, without their resolution; equal to `interval` for values that
+    /// the runner measured.
+    #[serde(skip)]
+    pub printed_interval: Option<Interval>,
+    /// Bounds of the effect that the printed values would leave open without noise; `None` for values that the runner
+    /// measured.
+    #[serde(serialize_with = "resolution_percent", skip_serializing_if = "Option::is_none")]
+    pub resolution: Option<Resolution>,
+    /// Whether an `Inconclusive` verdict is due to the resolution, so that more rounds do not settle it.
+    #[serde(skip)]
+    pub is_resolution_open: bool,
     /// For a control on the primary metric, the effect with its interval at the level of the run's family of controls.
     /// `None` for all other comparisons, and if there are too few rounds.
     #[serde(serialize_with = "interval_percent")]
@@ -86,9 +105,16 @@ pub struct Comparison {
     pub verdict: Option<Verdict>,
     /// Reason for withholding the verdict, or for an `Inconclusive` verdict without an interval.
     pub reason: Option<Withheld>,
+    /// Cause of an `Inconclusive` verdict, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inconclusive: Option<Inconclusive>,
     /// Number of rounds that would settle an `Inconclusive` verdict, serialized as a string.
     #[serde(serialize_with = "serialize_rounds_to_settle")]
     pub rounds_to_settle: Option<RoundsToSettle>,
+    /// Number of rounds at which the interval would lie inside the margin if there is no effect, which is true for a
+    /// control. `None` if it already does, if there is no interval, and if no number of rounds suffices.
+    #[serde(skip)]
+    pub rounds_to_equivalence: Option<RoundsToSettle>,
     /// Effect in each round, as a percentage change from the baseline; empty unless the metric is the primary one. Not
     /// serialized, because it can be derived from the arm values.
     #[serde(skip)]
@@ -96,6 +122,19 @@ pub struct Comparison {
     /// Effect measured by each pair of workers over all rounds. These effects are descriptive only, because pairs are
     /// not independent repetitions.
     pub pairs: Vec<PairEffect>,
+}
+
+/// Cause of an `Inconclusive` verdict.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "kind")]
+pub enum Inconclusive {
+    /// The last digit of the printed values does not support any other verdict.
+    Resolution {
+        /// Which changes the printed values allow, and what to measure instead.
+        message: String,
+    },
+    /// The noise floor at the same size extends beyond the margin.
+    Noise(NoiseAboveMargin),
 }
 
 /// An estimated effect.
@@ -157,7 +196,13 @@ pub enum Withheld {
     /// The arm and the baseline are never valid in the same round.
     #[snafu(display("there is no round in which both the arm and the baseline are valid"))]
     NoCommonRound,
-    /// The comparison has too few rounds, its first analysis has not taken place yet, or a round effect is not finite.
+    /// The run has several analyses, and the first one has not taken place yet.
+    #[snafu(display("the first analysis takes place after {rounds} rounds"))]
+    NotAnalyzed {
+        /// Number of rounds at the first analysis.
+        rounds: u32,
+    },
+    /// The comparison has too few rounds, a value is below the resolution of its tool, or a round effect is not finite.
     #[snafu(display("{message}"))]
     NoInterval {
         /// Why no interval exists.
@@ -200,10 +245,25 @@ pub enum Withheld {
     },
 }
 
+impl fmt::Display for Inconclusive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Resolution { message } => f.write_str(message),
+            Self::Noise(noise) => noise.fmt(f),
+        }
+    }
+}
+
 impl Comparison {
     /// Lower and upper end of the interval, as percentage changes from the baseline.
     pub fn interval_percent(&self) -> Option<(f64, f64)> {
         self.interval.as_ref().map(Interval::percent)
+    }
+
+    /// Explains a withheld or `Inconclusive` verdict.
+    pub fn explanation(&self) -> Option<String> {
+        let cause = self.inconclusive.as_ref().map(ToString::to_string);
+        cause.or_else(|| self.reason.as_ref().map(ToString::to_string))
     }
 
     /// Whether the comparison ended early because later rounds were unlikely to decide it.
@@ -264,11 +324,15 @@ pub fn compare(
 ) -> Result<Comparisons, StatsError> {
     let index = case_index::case_index(plan, reports, summary);
     let mut all = effects::estimate(plan, &index, stopping)?;
+    let noise = noise::find(plan, &all)?;
     withhold::withhold_verdicts(plan, reports, summary, &mut all)?;
+    resolution::explain(plan, &mut all);
+    noise::explain(plan, &noise, &mut all);
     let expectations = expectations::evaluate(plan, &all)?;
     Ok(Comparisons {
         factor_effects: factors::estimate(plan, &index, stopping, &all)?,
-        verdict: verdict_line(plan, summary, &all),
+        verdict: verdict_line(plan, summary, &all, &noise),
+        noise,
         expectations,
         all,
     })
@@ -288,6 +352,23 @@ fn interval_percent<S: Serializer>(interval: &Option<Interval>, serializer: S) -
         lower_percent: percent_change(interval.lower),
         upper_percent: percent_change(interval.upper),
         level: interval.level,
+    });
+    percent.serialize(serializer)
+}
+
+fn resolution_percent<S: Serializer>(
+    resolution: &Option<Resolution>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Percent {
+        lower_percent: f64,
+        upper_percent: f64,
+    }
+    let percent = resolution.map(|resolution| Percent {
+        lower_percent: percent_change(resolution.lower),
+        upper_percent: percent_change(resolution.upper),
     });
     percent.serialize(serializer)
 }

@@ -88,6 +88,28 @@ pub fn interval(low: f64, high: f64) -> String {
     format!("[{}, {}]", end(low), end(high))
 }
 
+/// Change in percent from which [`change`] states a factor, and the same change downwards.
+const FACTOR_FROM: (f64, f64) = (900.0, -90.0);
+
+/// Formats a change in percent with its interval, if there is one: `-6.2 % [-7.9, -4.4]`. A change by a factor of 10 or
+/// more is stated as a factor, because the percentage of a decrease hides its digits: `x 0.0021 [0.0019, 0.0024]`.
+pub fn change(percent: f64, interval: Option<(f64, f64)>) -> String {
+    if percent < FACTOR_FROM.0 && percent > FACTOR_FROM.1 {
+        let interval = interval.map(|(low, high)| format!(" {}", self::interval(low, high)));
+        return format!("{}{}", self::percent(percent), interval.unwrap_or_default());
+    }
+    let factor = |percent: f64| significant(1.0 + percent / 100.0);
+    let interval = interval.map(|(low, high)| format!(" [{}, {}]", factor(low), factor(high)));
+    format!("x {}{}", factor(percent), interval.unwrap_or_default())
+}
+
+/// Formats a value that is not negative with two significant digits, or all digits before the decimal point.
+fn significant(value: f64) -> String {
+    let magnitude = if value > 0.0 { value.log10().floor() } else { 0.0 };
+    let digits = (1.0 - magnitude).clamp(0.0, 12.0) as usize;
+    format!("{value:.digits$}")
+}
+
 /// Shortens `text` to at most `limit` characters; an ellipsis replaces the omitted end.
 pub fn clipped(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
@@ -165,6 +187,14 @@ mod tests {
         assert_eq!(percent(-0.01), "+0.0 %");
         assert_eq!(percent(1234.6), "+1235 %");
         assert_eq!(interval(-7.94, -4.36), "[-7.9, -4.4]");
+    }
+
+    #[test]
+    fn large_changes_are_factors() {
+        assert_eq!(change(-6.24, Some((-7.94, -4.36))), "-6.2 % [-7.9, -4.4]");
+        assert_eq!(change(-99.79, Some((-99.81, -99.76))), "x 0.0021 [0.0019, 0.0024]");
+        assert_eq!(change(1234.6, None), "x 13");
+        assert_eq!(change(-100.0, None), "x 0.0");
     }
 
     #[test]

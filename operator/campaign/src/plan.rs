@@ -10,6 +10,7 @@ mod estimate;
 mod gangs;
 mod hash;
 mod legs;
+mod library_settings;
 mod role;
 mod scenarios;
 
@@ -173,6 +174,9 @@ pub struct PlannedScenario {
     /// Posts of each arm at each size, ordered by size, then by arm.
     pub cells: Vec<Cell>,
 }
+
+/// Why settings of a library do not apply if [`Plan::uses_library`] is false.
+pub const LIBRARY_NOT_USED: &str = "the timed operations do not use the library of the transport";
 
 /// Current version of the rules by which analyses end comparisons.
 const STOPPING_RULES: u32 = 1;
@@ -350,6 +354,14 @@ impl Plan {
         self.arms
             .get(arm)
             .is_some_and(|arm| workload.is_off_fabric(arm.channel))
+    }
+
+    /// Whether the timed operations of arm `arm` in `scenario` may use the library of its transport.
+    pub fn uses_library(&self, scenario: &PlannedScenario, arm: usize) -> bool {
+        let workload = &scenario.assignment.workload;
+        self.arms
+            .get(arm)
+            .is_some_and(|arm| workload.uses_library(arm.channel))
     }
 
     /// Whether an operation of arm `arm` in `scenario` moves the bytes of a payload of `size_bytes` bytes.

@@ -12,6 +12,7 @@
 //! display. `docs/methodology.md` describes the method, its sources and its simulated coverage.
 
 mod analyses;
+mod bounded;
 pub mod contrast;
 mod distribution;
 mod error;
@@ -25,6 +26,7 @@ mod paired;
 mod power;
 pub mod rank_sum;
 mod ratio;
+mod resolution;
 mod round_effect;
 pub mod signed_rank;
 pub mod two_samples;
@@ -32,6 +34,7 @@ mod verdict;
 mod welch;
 
 pub use analyses::{InterimAnalysis, QuestionState, analysis_rounds};
+pub use bounded::BoundedValue;
 pub use distribution::Distribution;
 pub use error::StatsError;
 pub use expected_change::{ChangeOutcome, ExpectedChange, combine_outcomes};
@@ -40,8 +43,9 @@ pub use futility::FUTILITY_POWER;
 pub use interval::Interval;
 pub use margin::Margin;
 pub use median::median_of;
-pub use paired::{NoInterval, PairedResult, compare_paired};
+pub use paired::{NoInterval, PairedResult, compare_bounded, compare_paired};
 pub use power::{MAX_ROUNDS, POWER, RoundsToSettle};
 pub use ratio::percent_change;
+pub use resolution::{BoundedPair, Resolution, RoundEffects};
 pub use round_effect::{Pair, round_effect};
 pub use verdict::{BetterDirection, NullCheck, decide_verdict, null_check};

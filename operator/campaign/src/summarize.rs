@@ -53,7 +53,7 @@ pub use pairs::{MIN_PAIRS, NodeDeviation, PairDeviation};
 pub use round_summary::{POINT_LEVEL, RoundSummary};
 pub use serving::{Serving, ServingWorker, WorkerLags};
 pub use settings::SettingsEvidence;
-pub use statistic::{METRICS, statistic};
+pub use statistic::{METRICS, bounded_statistic, statistic};
 pub use sweep::{Knee, MAX_LATENCY_RATIO, RatePoint, SweepSummary};
 pub use variance::{Deviations, VarianceSplit};
 

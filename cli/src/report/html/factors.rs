@@ -30,7 +30,8 @@ pub(super) fn section(report: &Report<'_>, index: usize, scenario: &str) -> Resu
                 figure {
                     figcaption {
                         "Change by " (first.name()) " at each size, without " (second.name()) " (hollow discs) and with "
-                        (second.name()) " (filled discs). The lines coincide if the factors do not interact."
+                        (second.name()) " (filled discs), with intervals. The lines coincide if the factors do not interact, which only "
+                        "the interval of the interaction in the table can show."
                     }
                     (svg)
                 }
@@ -71,7 +72,7 @@ fn interaction(
     description: &str,
 ) -> Result<String, plot::DrawError> {
     let points = effects.iter().filter(|effect| effect.factors == pair);
-    let points = points.filter_map(|effect| Some((effect.size_bytes, effect.conditional_percent?)));
+    let points = points.filter_map(|effect| Some((effect.size_bytes, effect.conditional?)));
     plot::interaction(&Interaction {
         description: &format!("Change by {description}. The table of effects shows the interactions"),
         points: points.collect(),

@@ -88,6 +88,9 @@ fn header(report: &Report<'_>) -> Markup {
             h1 { (report.plan.run) }
             p.settings { (overview::transport(report)) " · " (overview::settings(report).join(" · ")) }
             p class={ "overall " (verdicts::css_class(class)) } { (outcome) }
+            @if let Some(noise) = overview::noise_above_margin(report) {
+                p class={ "overall " (verdicts::css_class(ResultClass::Suspect)) } { "Noisy: " (noise) "." }
+            }
             dl {
                 dt { "Verdict" } dd { (report.evaluation.comparisons.verdict) }
                 dt { "Fabric" } dd { (overview::fabric(summary.fabric.as_ref())) }
@@ -148,7 +151,7 @@ fn method(report: &Report<'_>) -> Markup {
             ul {
                 li { b { "Improved" } " / " b { "Regressed" } ": the whole interval is outside the margin of " (sampling.margin_percent) " %, on the better or the worse side." }
                 li { b { "NoChange" } ": the whole interval is inside the margin, which shows equivalence." }
-                li { b { "Inconclusive" } ": any other interval. The cell shows the estimated number of rounds that a verdict needs." }
+                li { b { "Inconclusive" } ": any other interval. The cell shows the estimated number of rounds that a verdict needs, or why more rounds do not help." }
                 li { b { "n/a" } ": no optimization of the arm applies. If the arm is identical to the baseline, its interval shows only noise and serves as a control." }
                 li { b { "NotEngaged" } ": the optimization was requested but did not take effect, so there is no verdict." }
                 li { b { "suspect" } ": a control, which is identical to the baseline, shows a change at this size. Repeat the run." }

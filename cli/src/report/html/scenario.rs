@@ -44,7 +44,7 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
                     figcaption {
                         "Change in " (labels::metric_title(&scenario.assignment.workload, scenario.primary)) " at each size, with its interval. "
                         "The band is the margin of " (report.plan.sampling.margin_percent) " %. "
-                        "Hollow dots have no verdict. "
+                        "Hollow dots have no verdict. A chevron at the edge marks a change or an interval that extends beyond the plot. "
                         "Noise floor: " (overview::noise_floor(report, Some(index))) "."
                     }
                     (effect)

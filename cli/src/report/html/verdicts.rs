@@ -89,7 +89,7 @@ fn baseline_row(report: &Report<'_>, index: usize) -> Markup {
                     BaselineText::Invalid(reason) => td.invalid {
                         span.label { "invalid" } " " span.reason { (reason) }
                     },
-                    BaselineText::NotMeasured => td.na { (baseline.line()) },
+                    BaselineText::BelowResolution | BaselineText::NotMeasured => td.na { (baseline.line()) },
                 }
             }
         }

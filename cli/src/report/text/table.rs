@@ -158,8 +158,8 @@ fn baseline(
             Cell::new(BaselineText::Invalid(reason).line()).fg(Color::Red)
         }
         measured @ BaselineText::Measured(_) => Cell::new(measured.line()),
-        BaselineText::NotMeasured => {
-            Cell::new(BaselineText::NotMeasured.line()).add_attribute(Attribute::Dim)
+        unknown @ (BaselineText::BelowResolution | BaselineText::NotMeasured) => {
+            Cell::new(unknown.line()).add_attribute(Attribute::Dim)
         }
     }
 }

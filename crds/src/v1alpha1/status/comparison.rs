@@ -36,6 +36,20 @@ pub enum WithheldReason {
     NotEngaged,
     /// No optimization that the variant requests applies at this size.
     NotApplicable,
+    /// The run has several analyses, and the first one has not taken place.
+    NotAnalyzed,
+}
+
+/// Cause of an inconclusive verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "crd", schemars(transform = crate::schema::remove_description))]
+pub enum InconclusiveReason {
+    /// The last digit of the values that the tool printed does not support any other verdict, regardless of the number
+    /// of rounds.
+    Resolution,
+    /// The interval of a control extends beyond the margin, so that an equivalence cannot be shown on this machine.
+    Noise,
 }
 
 /// Comparison of one arm with the baseline at one size.
@@ -76,6 +90,9 @@ pub struct ComparisonResult {
     /// Reason for withholding the verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withheld: Option<WithheldReason>,
+    /// Cause of an inconclusive verdict, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inconclusive: Option<InconclusiveReason>,
     /// Explanation of a withheld or qualified verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

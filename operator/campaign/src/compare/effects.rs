@@ -8,10 +8,12 @@ use serde::Serialize;
 use super::case_index::{CaseIndex, CasesOfOneValue};
 use super::{Comparison, Effect, Withheld};
 use crate::plan::{Plan, Role};
-use crate::stats::signed_rank;
-use crate::stats::{BetterDirection, Margin, Pair, StatsError, compare_paired, percent_change, round_effect};
+use crate::stats::{
+    BetterDirection, BoundedPair, Margin, PairedResult, RoundEffects, StatsError, compare_bounded, percent_change,
+    signed_rank,
+};
 use crate::stopping::{ComparisonKey, Stopping};
-use crate::summarize::{METRICS, statistic};
+use crate::summarize::{METRICS, bounded_statistic};
 
 /// Effect measured by one pair of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -34,7 +36,6 @@ pub(super) fn estimate(
 ) -> Result<Vec<Comparison>, StatsError> {
     let margin = Margin::from_percent(f64::from(plan.sampling.margin_percent))?;
     let controls = plan.family(plan.controls)?;
-    // Before its first analysis, a run with several analyses has no intervals.
     let first_analysis = stopping.awaited_first_analysis(plan);
     let mut all = Vec::new();
     for (scenario, planned) in plan.scenarios.iter().enumerate() {
@@ -48,35 +49,48 @@ pub(super) fn estimate(
                 for metric in metrics {
                     let values = RoundValues::collect(plan, index, key, (metric, last_round));
                     let effects = values.round_effects()?;
-                    let mut result = compare_paired(&effects, &family, margin, BetterDirection::from(metric));
-                    if let Some(first) = first_analysis {
-                        result.await_analysis(first);
-                    }
+                    let direction = BetterDirection::from(metric);
+                    let result = match values.rounds_below_resolution() {
+                        0 => compare_bounded(&effects, &family, margin, direction),
+                        affected => PairedResult::below_resolution(affected, values.rounds.len()),
+                    };
                     let cell = plan.cell(scenario, *size_bytes, arm);
-                    let role = cell.and_then(|cell| cell.role).unwrap_or(Role::Variant);
-                    let primary = metric == planned.primary;
-                    all.push(Comparison {
+                    let comparison = Comparison {
                         scenario,
                         size_bytes: *size_bytes,
                         arm,
                         metric,
-                        primary,
-                        role,
+                        primary: metric == planned.primary,
+                        role: cell.and_then(|cell| cell.role).unwrap_or(Role::Variant),
                         rounds: result.rounds,
                         ended: stopping.early_end(key),
-                        effect: result.estimate.map(Effect::new),
-                        minimum_detectable_percent: result.minimum_detectable_effect.map(percent_change),
-                        verdict: Some(result.verdict),
-                        reason: result.interval.as_ref().err().map(|error| Withheld::NoInterval {
-                            message: error.to_string(),
-                        }),
-                        rounds_to_settle: result.rounds_to_settle,
-                        interval: result.interval.ok(),
-                        control_interval: (primary && role.is_control() && first_analysis.is_none())
-                            .then(|| signed_rank::interval(&effects, controls.level()))
+                        effect: None,
+                        interval: None,
+                        printed_interval: None,
+                        resolution: None,
+                        is_resolution_open: false,
+                        control_interval: None,
+                        minimum_detectable_percent: None,
+                        verdict: None,
+                        reason: first_analysis.map(|rounds| Withheld::NotAnalyzed { rounds }),
+                        inconclusive: None,
+                        rounds_to_settle: None,
+                        rounds_to_equivalence: None,
+                        round_percents: Vec::new(),
+                        pairs: Vec::new(),
+                    };
+                    // Before its first analysis, a run with several analyses has no effects, no intervals and no
+                    // verdicts: its confidence covers only the analyses.
+                    if first_analysis.is_some() {
+                        all.push(comparison);
+                        continue;
+                    }
+                    all.push(Comparison {
+                        control_interval: (comparison.primary && comparison.role.is_control())
+                            .then(|| effects.interval(controls.level()))
                             .flatten(),
-                        round_percents: if primary {
-                            effects.iter().map(|effect| percent_change(*effect)).collect()
+                        round_percents: if comparison.primary {
+                            effects.printed.iter().copied().map(percent_change).collect()
                         } else {
                             Vec::new()
                         },
@@ -84,6 +98,7 @@ pub(super) fn estimate(
                             Some(_) => Vec::new(),
                             None => values.pair_effects(),
                         },
+                        ..with_result(comparison, result)
                     });
                 }
             }
@@ -92,13 +107,32 @@ pub(super) fn estimate(
     Ok(all)
 }
 
+/// Fills `comparison` with the result of its rounds.
+fn with_result(comparison: Comparison, result: PairedResult) -> Comparison {
+    Comparison {
+        effect: result.estimate.map(Effect::new),
+        minimum_detectable_percent: result.minimum_detectable_effect.map(percent_change),
+        verdict: Some(result.verdict),
+        is_resolution_open: result.is_resolution_open,
+        reason: result.interval.as_ref().err().map(|error| Withheld::NoInterval {
+            message: error.to_string(),
+        }),
+        rounds_to_settle: result.rounds_to_settle,
+        rounds_to_equivalence: result.rounds_to_equivalence,
+        interval: result.interval.ok(),
+        printed_interval: result.printed_interval,
+        resolution: result.resolution,
+        ..comparison
+    }
+}
+
 /// Values of one metric for an arm and the baseline, by round and pair.
 struct RoundValues {
     rounds: BTreeMap<u32, Vec<PairValue>>,
 }
 
 /// Ranks of initiator and target, and the values that the pair measured.
-type PairValue = ((u32, u32), Pair);
+type PairValue = ((u32, u32), BoundedPair);
 
 impl RoundValues {
     fn collect(
@@ -113,7 +147,7 @@ impl RoundValues {
         };
         let value = |arm: usize, cases: &CasesOfOneValue<'_>| {
             let moves_payload = plan.moves_payload(planned, arm, size);
-            statistic(&planned.assignment.workload, moves_payload, cases, metric)
+            bounded_statistic(&planned.assignment.workload, moves_payload, cases, metric)
         };
         let (first, last) = (
             (scenario, size, arm, 0, (0, 0)),
@@ -127,18 +161,30 @@ impl RoundValues {
                 rounds
                     .entry(*round)
                     .or_default()
-                    .push((*pair, Pair { arm, baseline }));
+                    .push((*pair, BoundedPair { arm, baseline }));
             }
         }
         Self { rounds }
     }
 
-    fn round_effects(&self) -> Result<Vec<f64>, StatsError> {
-        let effect = |pairs: &Vec<PairValue>| {
-            let pairs: Vec<Pair> = pairs.iter().map(|(_, pair)| *pair).collect();
-            round_effect(&pairs).transpose()
-        };
-        self.rounds.values().filter_map(effect).collect()
+    /// Number of rounds in which a tool printed 0 for the arm or the baseline of a pair.
+    fn rounds_below_resolution(&self) -> usize {
+        let is_below =
+            |(_, pair): &PairValue| pair.arm.is_below_resolution() || pair.baseline.is_below_resolution();
+        self.rounds.values().filter(|pairs| pairs.iter().any(is_below)).count()
+    }
+
+    /// Effects of the rounds in which every pair has a ratio.
+    fn round_effects(&self) -> Result<RoundEffects, StatsError> {
+        if self.rounds_below_resolution() > 0 {
+            return Ok(RoundEffects::default());
+        }
+        let rounds: Vec<Vec<BoundedPair>> = self
+            .rounds
+            .values()
+            .map(|pairs| pairs.iter().map(|(_, pair)| *pair).collect())
+            .collect();
+        RoundEffects::from_rounds(rounds.iter().map(Vec::as_slice))
     }
 
     fn pair_effects(&self) -> Vec<PairEffect> {
@@ -147,8 +193,11 @@ impl RoundValues {
         let effect = |pair: &(u32, u32)| {
             let own = all().filter(|(other, _)| other == pair);
             let logs: Vec<f64> = own
-                .map(|(_, value)| value.arm.ln() - value.baseline.ln())
+                .map(|(_, pair)| pair.arm.value.ln() - pair.baseline.value.ln())
                 .collect();
+            if logs.iter().any(|log| !log.is_finite()) {
+                return None;
+            }
             signed_rank::estimate(&logs).map(|log_ratio| PairEffect {
                 initiator: pair.0,
                 target: pair.1,

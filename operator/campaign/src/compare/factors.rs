@@ -13,11 +13,11 @@ use super::case_index::{CaseIndex, CasesOfOneValue};
 use super::{Comparison, Effect, Withheld, interval_percent};
 use crate::plan::Plan;
 use crate::stats::{
-    BetterDirection, Interval, Margin, StatsError, compare_paired, contrast, median_of, percent_change,
-    signed_rank,
+    BetterDirection, BoundedValue, Family, Interval, Margin, RoundEffects, StatsError, compare_bounded, contrast,
+    percent_change, signed_rank,
 };
 use crate::stopping::Stopping;
-use crate::summarize::statistic;
+use crate::summarize::bounded_statistic;
 
 /// Effect of one factor or of several factors together on the primary metric of a scenario at one size.
 #[derive(Clone, Debug, Serialize)]
@@ -42,9 +42,19 @@ pub struct FactorEffect {
     pub verdict: Option<Verdict>,
     /// Reason for withholding the verdict, or for the missing interval.
     pub reason: Option<Withheld>,
-    /// For an interaction of two factors, the percentage change caused by the first factor, without and with the
-    /// second.
-    pub conditional_percent: Option<[f64; 2]>,
+    /// For an interaction of two factors, the change caused by the first factor, without and with the second.
+    pub conditional: Option<[ConditionalChange; 2]>,
+}
+
+/// Change that one factor causes in one state of another factor.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConditionalChange {
+    /// Estimated change, in percent.
+    pub percent: f64,
+    /// Lower and upper end of its interval at the level of the factors' family, in percent; `None` if there are too few
+    /// rounds. It is descriptive: it is not one of the intervals of the family.
+    pub interval_percent: Option<(f64, f64)>,
 }
 
 impl FactorEffect {
@@ -126,14 +136,14 @@ pub(super) fn estimate(
             let applicable = cell.applicability(comparisons);
             let withheld = cell.withheld(comparisons);
             for question in cell.questions(&applicable) {
-                let contrasts: Vec<f64> = round_medians(&rounds, |values| question.contrast(values));
-                let mut result = compare_paired(&contrasts, &family, margin, direction);
-                if let Some(first) = stopping.awaited_first_analysis(plan) {
-                    result.await_analysis(first);
-                }
+                let weights = weights(cell.combinations(), |values| question.contrast(values));
+                let contrasts = RoundEffects::of_contrast(rounds.values().map(Vec::as_slice), &weights);
+                let result = compare_bounded(&contrasts, &family, margin, direction);
+                let awaited = stopping.awaited_first_analysis(plan);
                 let reason = withheld
                     .clone()
                     .or_else(|| cell.not_applicable(question, &applicable))
+                    .or_else(|| awaited.map(|rounds| Withheld::NotAnalyzed { rounds }))
                     .or_else(|| {
                         let missing = result.interval.as_ref().err()?;
                         Some(match result.rounds {
@@ -150,11 +160,14 @@ pub(super) fn estimate(
                     kind: question.kind,
                     factors: cell.optimizations(question.factors),
                     rounds: result.rounds,
-                    effect: result.estimate.map(Effect::new),
-                    interval: result.interval.ok(),
+                    effect: result.estimate.filter(|_| awaited.is_none()).map(Effect::new),
+                    interval: result.interval.ok().filter(|_| awaited.is_none()),
                     verdict: keeps_verdict.then_some(result.verdict),
                     reason,
-                    conditional_percent: conditional(question, &rounds),
+                    conditional: match awaited {
+                        None => conditional(question, cell.combinations(), &rounds, &family),
+                        Some(_) => None,
+                    },
                 });
             }
         }
@@ -162,34 +175,46 @@ pub(super) fn estimate(
     Ok(effects)
 }
 
-/// Logarithms of the primary metric of all combinations, by round and pair.
-type Rounds = BTreeMap<u32, Vec<Vec<f64>>>;
+/// Values of the primary metric of all combinations, by round and pair.
+type Rounds = BTreeMap<u32, Vec<Vec<BoundedValue>>>;
 
-/// Returns one value per round: the median over its pairs.
-fn round_medians(rounds: &Rounds, value: impl Fn(&[f64]) -> f64) -> Vec<f64> {
-    let round_median = |pairs: &Vec<Vec<f64>>| {
-        let mut values: Vec<f64> = pairs.iter().map(|combinations| value(combinations)).collect();
-        median_of(&mut values)
+/// The weights of the linear function `contrast` of the logarithms of `count` combinations.
+fn weights(count: usize, contrast: impl Fn(&[f64]) -> f64) -> Vec<f64> {
+    let weight = |combination: usize| {
+        let mut unit = vec![0.0; count];
+        if let Some(one) = unit.get_mut(combination) {
+            *one = 1.0;
+        }
+        contrast(&unit)
     };
-    rounds.values().filter_map(round_median).collect()
+    (0..count).map(weight).collect()
 }
 
 /// Change caused by the first factor of an interaction of two, without and with the second: Hodges-Lehmann estimates
-/// over the rounds, in percent.
-fn conditional(question: Question, rounds: &Rounds) -> Option<[f64; 2]> {
+/// over the rounds and their intervals at the level of the `family` of effects.
+fn conditional(
+    question: Question,
+    combinations: usize,
+    rounds: &Rounds,
+    family: &Family,
+) -> Option<[ConditionalChange; 2]> {
     if question.kind != FactorEffectKind::Interaction || question.factors.count_ones() != 2 {
         return None;
     }
     let first = 1 << question.factors.trailing_zeros();
     let second = question.factors & !first;
-    let effect_in_state = |state: usize| {
-        let values = round_medians(rounds, |values| {
+    let change_in_state = |state: usize| {
+        let weights = weights(combinations, |values| {
             let [without, with] = contrast::conditional(values, first, second);
             if state == 0 { without } else { with }
         });
-        signed_rank::estimate(&values).map(percent_change)
+        let effects = RoundEffects::of_contrast(rounds.values().map(Vec::as_slice), &weights);
+        Some(ConditionalChange {
+            percent: percent_change(signed_rank::estimate(&effects.printed)?),
+            interval_percent: effects.interval(family.level()).as_ref().map(Interval::percent),
+        })
     };
-    Some([effect_in_state(0)?, effect_in_state(1)?])
+    Some([change_in_state(0)?, change_in_state(1)?])
 }
 
 /// One size of one scenario.
@@ -227,18 +252,16 @@ impl Cell<'_> {
                 (u32::MAX, u32::MAX),
             ),
         );
-        let log = |arm: usize, cases: &CasesOfOneValue<'_>| {
+        let value = |arm: usize, cases: &CasesOfOneValue<'_>| {
             let moves_payload = self.plan.moves_payload(planned, arm, self.size_bytes);
-            let value = statistic(&planned.assignment.workload, moves_payload, cases, primary);
-            value
-                .filter(|value| value.is_finite() && *value > 0.0)
-                .map(f64::ln)
+            let value = bounded_statistic(&planned.assignment.workload, moves_payload, cases, primary);
+            value.filter(|value| !value.is_below_resolution())
         };
         for ((_, _, _, round, pair), _) in index.range(from..=to) {
-            let values: Option<Vec<f64>> = (0..self.combinations())
+            let values: Option<Vec<BoundedValue>> = (0..self.combinations())
                 .map(|arm| {
                     let cases = index.get(&(self.scenario, self.size_bytes, arm, *round, *pair))?;
-                    log(arm, cases)
+                    value(arm, cases)
                 })
                 .collect();
             if let Some(values) = values {

@@ -2,14 +2,21 @@
 
 use crds::v1alpha1::Verdict;
 
-use super::Comparison;
+use super::{Comparison, NoiseAboveMargin};
 use crate::plan::{Plan, Role};
 use crate::summarize::Summary;
 
 /// Summarizes each variant's verdicts on the primary metrics by counting the sizes with each verdict. Sizes at which a
 /// variant posts exactly what the baseline posts are not counted. An incomplete run's verdicts are marked as
 /// incomplete, because its intervals are valid only if the decision to stop the run did not depend on them.
-pub fn verdict_line(plan: &Plan, summary: &Summary, all: &[Comparison]) -> String {
+///
+/// The line ends with `(noisy)` if `noise` contains a control: some size cannot be answered at the run's margin.
+pub fn verdict_line(
+    plan: &Plan,
+    summary: &Summary,
+    all: &[Comparison],
+    noise: &[NoiseAboveMargin],
+) -> String {
     if let Some(reason) = summary.nothing_measured() {
         return format!("nothing was measured: {reason}");
     }
@@ -28,6 +35,10 @@ pub fn verdict_line(plan: &Plan, summary: &Summary, all: &[Comparison]) -> Strin
     let verdicts = match parts.is_empty() {
         true => "nothing to compare: only the baseline was measured".to_owned(),
         false => parts.join(", "),
+    };
+    let verdicts = match noise.is_empty() {
+        true => verdicts,
+        false => format!("{verdicts} (noisy)"),
     };
     match summary.is_complete() {
         true => verdicts,

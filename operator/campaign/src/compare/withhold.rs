@@ -7,7 +7,7 @@ use crds::v1alpha1::Engagement;
 
 use super::{Comparison, Withheld};
 use crate::collect::Reports;
-use crate::plan::{Leg, Plan, Role, Separation};
+use crate::plan::{LIBRARY_NOT_USED, Leg, Plan, Role, Separation};
 use crate::stats::{Margin, NullCheck, StatsError, null_check};
 use crate::summarize::Summary;
 
@@ -83,6 +83,10 @@ fn reason_to_withhold(
                 .map(|message| Withheld::NotApplicable { message }),
         })
         .or_else(|| (!comparison.primary).then_some(Withheld::NotPrimary))
+        .or_else(|| {
+            let is_awaited = matches!(comparison.reason, Some(Withheld::NotAnalyzed { .. }));
+            comparison.reason.clone().filter(|_| is_awaited)
+        })
 }
 
 fn missing_or_invalid(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Option<Withheld> {
@@ -139,6 +143,10 @@ fn inapplicable_reason(plan: &Plan, summary: &Summary, comparison: &Comparison) 
 
 /// Why the arm posts exactly what the baseline posts.
 fn identity_reason(plan: &Plan, summary: &Summary, comparison: &Comparison) -> String {
+    let scenario = plan.scenarios.get(comparison.scenario);
+    if scenario.is_some_and(|scenario| !plan.uses_library(scenario, comparison.arm)) {
+        return format!("{LIBRARY_NOT_USED}, and the arm changes nothing else");
+    }
     let planned = plan.cell(comparison.scenario, comparison.size_bytes, comparison.arm);
     let by_plan = planned.and_then(|cell| {
         let mut optimizations = cell.optimizations.iter();

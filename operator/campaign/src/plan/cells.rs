@@ -2,8 +2,8 @@
 
 use crds::v1alpha1::TransportSpec;
 
-use super::{Arm, Cell, Role};
-use crate::posting::{Posting, Tuning, optimizations};
+use super::{Arm, Cell, LIBRARY_NOT_USED, Role};
+use crate::posting::{PlannedOptimization, Posting, Tuning, optimizations};
 use crate::validate::ValidatedScenario;
 
 /// Plans the cells of `scenario`, by size, then by arm. `transport` is the transport of the arms that do not set one.
@@ -13,8 +13,9 @@ pub(super) fn plan(
     arms: &[Arm],
     baseline: usize,
 ) -> Vec<Cell> {
-    let uses_channels = scenario.assignment.workload.uses_channels();
-    let is_command = scenario.assignment.workload.command().is_some();
+    let workload = &scenario.assignment.workload;
+    let uses_channels = workload.uses_channels();
+    let is_command = workload.command().is_some();
     let (burst, rails) = (scenario.burst(), transport.rails());
     let posting_of = move |arm: &Arm, size| {
         let tuning = arm.tuning().supported_by(arm.transport_or(transport));
@@ -34,6 +35,10 @@ pub(super) fn plan(
                 }
                 let channels_differ =
                     uses_channels && arm.channel.for_payload(*size) != reference.channel.for_payload(*size);
+                let use_library = |arm: &Arm| workload.uses_library(arm.channel);
+                if !channels_differ && !use_library(arm) && !use_library(reference) {
+                    return Role::without_library(arm, reference);
+                }
                 Role::new((arm, posting), (reference, baseline_posting), channels_differ)
             });
             Cell {
@@ -47,13 +52,26 @@ pub(super) fn plan(
                 optimizations: if is_command {
                     Vec::new()
                 } else {
-                    optimizations(arm.tuning(), burst, *size, arm.transport_or(transport))
+                    let planned = optimizations(arm.tuning(), burst, *size, arm.transport_or(transport));
+                    if workload.uses_library(arm.channel) {
+                        planned
+                    } else {
+                        planned.into_iter().map(without_library).collect()
+                    }
                 },
                 role,
             }
         })
     });
     cells.collect()
+}
+
+/// An optimization in a scenario whose timed operations do not use the library that would perform it.
+fn without_library(planned: PlannedOptimization) -> PlannedOptimization {
+    PlannedOptimization {
+        not_applicable: Some(LIBRARY_NOT_USED.to_owned()),
+        ..planned
+    }
 }
 
 impl Arm {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Arm, Separation};
+use super::{Arm, Separation, library_settings};
 use crate::posting::Posting;
 
 /// Purpose of the comparison between an arm and the baseline at one size. The planner decides it before anything is
@@ -16,7 +16,8 @@ pub enum Role {
     /// attributes: at every size, a different inject limit changes what a provider inlines and the depth of its
     /// queues. Although the optimization does not apply, an effect is not necessarily noise.
     NotApplicable,
-    /// Compares a variant that does exactly what the baseline does at this size, so that any effect is noise.
+    /// Compares a variant that does exactly what the baseline does at this size, so that any effect is noise: it posts
+    /// the same, or its settings concern only a library that the timed operations of neither arm use.
     NegativeControl,
     /// Compares a control arm, a second copy of the baseline, so that any effect is noise.
     ControlArm,
@@ -39,6 +40,18 @@ impl Role {
             Self::NotApplicable
         } else {
             Self::NegativeControl
+        }
+    }
+
+    /// Role of the comparison between `arm` and `baseline` in a scenario whose timed operations use the library of
+    /// neither arm, over the same channel.
+    pub(super) fn without_library(arm: &Arm, baseline: &Arm) -> Self {
+        if arm.control.is_some() {
+            Self::ControlArm
+        } else if library_settings::differ_only_in_them(arm, baseline) {
+            Self::NegativeControl
+        } else {
+            Self::Variant
         }
     }
 

@@ -2,7 +2,7 @@
 //! comparison. Performs no I/O.
 
 use super::futility::Futility;
-use super::{Family, Interval};
+use super::{Family, Interval, Resolution};
 
 /// Approximate ratio between the numbers of rounds at successive analyses. Each analysis consumes a share of the level,
 /// so a comparison that an analysis does not decide is analyzed again only after considerably more rounds.
@@ -32,8 +32,8 @@ impl InterimAnalysis {
         }
     }
 
-    /// Answers a question using the `interval` computed from `rounds` rounds. `decides` returns whether an interval
-    /// decides the question, and `later` contains the number of rounds at each later analysis.
+    /// Answers a question using the `interval` of exact values, computed from `rounds` rounds. `decides` returns whether
+    /// an interval decides the question, and `later` contains the number of rounds at each later analysis.
     pub fn answer(
         &self,
         interval: &Interval,
@@ -41,9 +41,26 @@ impl InterimAnalysis {
         later: impl Iterator<Item = u32>,
         decides: impl Fn(&Interval) -> bool,
     ) -> QuestionState {
+        self.answer_with_resolution((interval, interval), None, rounds, later, decides)
+    }
+
+    /// Answers a question using the `interval` computed from `rounds` rounds and the interval of the values as
+    /// `printed`, without their `resolution`. Only the latter narrows with more rounds.
+    pub fn answer_with_resolution(
+        &self,
+        (interval, printed): (&Interval, &Interval),
+        resolution: Option<&Resolution>,
+        rounds: u32,
+        later: impl Iterator<Item = u32>,
+        decides: impl Fn(&Interval) -> bool,
+    ) -> QuestionState {
+        let decides_widened = |later: &Interval| {
+            let widened = resolution.map(|found| found.widen(later, printed.estimate));
+            decides(widened.as_ref().unwrap_or(later))
+        };
         if decides(interval) {
             QuestionState::Decided
-        } else if self.futility.is_futile(interval, rounds, later, decides) {
+        } else if self.futility.is_futile(printed, rounds, later, decides_widened) {
             QuestionState::Futile
         } else {
             QuestionState::Open

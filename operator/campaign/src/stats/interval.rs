@@ -24,6 +24,11 @@ impl Interval {
         (self.upper - self.lower) / 2.0
     }
 
+    /// Greater distance of a bound from zero.
+    pub fn reach(&self) -> f64 {
+        self.lower.abs().max(self.upper.abs())
+    }
+
     /// Lower and upper bound, as percentage changes from the baseline.
     pub fn percent(&self) -> (f64, f64) {
         (percent_change(self.lower), percent_change(self.upper))

@@ -4,7 +4,9 @@ use crds::v1alpha1::Verdict;
 use snafu::Snafu;
 
 use super::power::{self, RoundsToSettle};
-use super::{BetterDirection, Family, Interval, Margin, decide_verdict, signed_rank};
+use super::{
+    BetterDirection, Family, Interval, Margin, Resolution, RoundEffects, decide_verdict, signed_rank,
+};
 
 /// Result of one comparison. Effects are natural logarithms of the ratio of arm to baseline.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,18 +15,28 @@ pub struct PairedResult {
     pub rounds: usize,
     /// Hodges-Lehmann estimate; `None` if there are no rounds.
     pub estimate: Option<f64>,
-    /// The estimate with its interval at the family's level, or the reason that no interval exists.
+    /// The estimate with its interval at the family's level, which includes the resolution of printed values, or the
+    /// reason that no interval exists.
     pub interval: Result<Interval, NoInterval>,
+    /// The interval of the values as printed, without their resolution; `None` if there are too few rounds.
+    pub printed_interval: Option<Interval>,
+    /// Resolution of the values; `None` if they are exact.
+    pub resolution: Option<Resolution>,
     /// Verdict; `Inconclusive` if there is no interval.
     pub verdict: Verdict,
+    /// Whether the verdict is `Inconclusive` because of the resolution, so that more rounds would not settle it.
+    pub is_resolution_open: bool,
     /// Robust standard deviation of the rounds; `None` for fewer than three rounds.
     pub spread: Option<f64>,
     /// Minimum detectable effect: the smallest absolute effect that the comparison detects with a power of 80 percent,
     /// given the number and spread of its rounds. `None` if there is no interval.
     pub minimum_detectable_effect: Option<f64>,
-    /// Number of rounds that would settle an `Inconclusive` verdict; `None` for other verdicts, and if there is no
-    /// estimate.
+    /// Number of rounds that would settle an `Inconclusive` verdict; `None` for other verdicts, if there is no estimate,
+    /// and if the resolution leaves the verdict open.
     pub rounds_to_settle: Option<RoundsToSettle>,
+    /// Number of rounds at which the interval would lie inside the margin if there is no effect; `None` if it already
+    /// lies inside, if there is no interval, and if no number of rounds suffices.
+    pub rounds_to_equivalence: Option<RoundsToSettle>,
 }
 
 /// Reason that a comparison has no interval.
@@ -44,11 +56,15 @@ pub enum NoInterval {
         /// Recommended number of rounds, at which a single outlier cannot decide the verdict.
         recommended: u32,
     },
-    /// The run has several analyses, and the first one has not taken place yet.
-    #[snafu(display("the first analysis takes place after {rounds} rounds"))]
-    BeforeFirstAnalysis {
-        /// Number of rounds at the first analysis.
-        rounds: u32,
+    /// A tool printed 0 for a value that is not 0 but below its last digit, so that there is no ratio.
+    #[snafu(display(
+        "in {affected} of {rounds} rounds the tool printed 0, which is below its resolution, so there is no ratio"
+    ))]
+    BelowResolution {
+        /// Number of rounds with such a value.
+        affected: usize,
+        /// Number of rounds in which both arms are valid.
+        rounds: usize,
     },
     /// A round effect is not finite.
     #[snafu(display("round {round} has no finite effect: exclude it as invalid"))]
@@ -59,58 +75,94 @@ pub enum NoInterval {
 }
 
 impl PairedResult {
-    /// Removes the interval and everything derived from it, because the first analysis takes place only after `rounds`
-    /// rounds.
-    pub fn await_analysis(&mut self, rounds: u32) {
-        self.interval = Err(NoInterval::BeforeFirstAnalysis { rounds });
-        self.verdict = Verdict::Inconclusive;
-        self.minimum_detectable_effect = None;
-        self.rounds_to_settle = None;
+    /// The result of `rounds` rounds without an interval.
+    fn without_interval(rounds: usize, reason: NoInterval) -> Self {
+        Self {
+            rounds,
+            estimate: None,
+            is_resolution_open: matches!(reason, NoInterval::BelowResolution { .. }),
+            interval: Err(reason),
+            printed_interval: None,
+            resolution: None,
+            verdict: Verdict::Inconclusive,
+            spread: None,
+            minimum_detectable_effect: None,
+            rounds_to_settle: None,
+            rounds_to_equivalence: None,
+        }
+    }
+
+    /// The result of `rounds` rounds, of which `affected` have a value below the resolution of its tool.
+    ///
+    /// These rounds are not left out, because the remaining ones would be a selection by their values.
+    pub fn below_resolution(affected: usize, rounds: usize) -> Self {
+        Self::without_interval(rounds, NoInterval::BelowResolution { affected, rounds })
     }
 }
 
-/// Compares an arm with the baseline. `rounds` holds one effect for each round in which both are valid, as computed by
-/// [`round_effect`](super::round_effect), in any order.
+/// Compares an arm with the baseline by exact values. `rounds` holds one effect for each round in which both are valid,
+/// as computed by [`round_effect`](super::round_effect), in any order.
 pub fn compare_paired(
     rounds: &[f64],
     family: &Family,
     margin: Margin,
     direction: BetterDirection,
 ) -> PairedResult {
-    if let Some(round) = rounds.iter().position(|effect| !effect.is_finite()) {
-        return PairedResult {
-            rounds: rounds.len(),
-            estimate: None,
-            interval: Err(NoInterval::NotFinite { round }),
-            verdict: Verdict::Inconclusive,
-            spread: None,
-            minimum_detectable_effect: None,
-            rounds_to_settle: None,
-        };
+    compare_bounded(&RoundEffects::from(rounds.to_vec()), family, margin, direction)
+}
+
+/// Compares an arm with the baseline by values that may be known to their last digit only. `rounds` holds one effect for
+/// each round in which both are valid, in any order.
+pub fn compare_bounded(
+    rounds: &RoundEffects,
+    family: &Family,
+    margin: Margin,
+    direction: BetterDirection,
+) -> PairedResult {
+    if let Some(round) = rounds.first_not_finite() {
+        return PairedResult::without_interval(rounds.count(), NoInterval::NotFinite { round });
     }
-    let interval = signed_rank::interval(rounds, family.level());
+    let printed = &rounds.printed;
+    let interval = rounds.interval(family.level());
+    let printed_interval = signed_rank::interval(printed, family.level());
     let estimate = interval
         .map(|interval| interval.estimate)
-        .or_else(|| signed_rank::estimate(rounds));
+        .or_else(|| signed_rank::estimate(printed));
     let verdict = interval.map_or(Verdict::Inconclusive, |interval| {
         decide_verdict(&interval, margin, direction)
     });
+    let resolution = rounds.resolution();
+    let is_resolution_open = verdict == Verdict::Inconclusive
+        && resolution.is_some_and(|found| found.leaves_open(printed_interval.as_ref(), margin, direction));
+    let power_inputs = |estimate: f64| power::Inputs {
+        rounds: printed,
+        interval: printed_interval.as_ref(),
+        resolution: resolution.unwrap_or(Resolution::of_exact(estimate)),
+        family,
+        margin,
+    };
     PairedResult {
-        rounds: rounds.len(),
+        rounds: rounds.count(),
         estimate,
         verdict,
-        spread: power::robust_spread(rounds),
-        minimum_detectable_effect: interval
-            .and_then(|interval| power::minimum_detectable_effect(&interval, rounds.len(), family, margin)),
+        spread: power::robust_spread(printed),
+        minimum_detectable_effect: estimate
+            .and_then(|estimate| power_inputs(estimate).minimum_detectable_effect(estimate)),
         rounds_to_settle: estimate
-            .filter(|_| verdict == Verdict::Inconclusive)
-            .map(|estimate| power::rounds_to_settle(rounds, estimate, interval.as_ref(), family, margin)),
+            .filter(|_| verdict == Verdict::Inconclusive && !is_resolution_open)
+            .and_then(|estimate| power_inputs(estimate).rounds_to_settle()),
+        rounds_to_equivalence: estimate
+            .filter(|_| verdict != Verdict::NoChange && interval.is_some())
+            .and_then(|estimate| power_inputs(estimate).without_effect(estimate).rounds_to_settle()),
         interval: interval.ok_or(NoInterval::TooFewRounds {
-            rounds: rounds.len(),
+            rounds: rounds.count(),
             comparisons: family.comparisons(),
             minimum: family.minimum_rounds(),
             recommended: family.recommended_rounds(),
         }),
+        printed_interval,
+        resolution,
+        is_resolution_open,
     }
 }
 

@@ -25,7 +25,7 @@ use std::fmt;
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::{Family, Interval, Margin, median_of, signed_rank};
+use super::{Family, Interval, Margin, Resolution, median_of, signed_rank};
 
 /// Power that defines the minimum detectable effect: the probability that an effect of this size results in `Improved`
 /// or `Regressed`.
@@ -69,43 +69,69 @@ pub(super) fn robust_spread(rounds: &[f64]) -> Option<f64> {
     Some(NORMAL_CONSISTENCY * median_of(&mut deviations)?)
 }
 
-/// Minimum detectable effect: the smallest effect, as the absolute logarithm of the ratio, that results in `Improved`
-/// or `Regressed` with a probability of 80 percent, given this number of rounds and this interval width.
-pub(super) fn minimum_detectable_effect(
-    interval: &Interval,
-    rounds: usize,
-    family: &Family,
-    margin: Margin,
-) -> Option<f64> {
-    let unit = UnitReach::new(u32::try_from(rounds).ok()?, family)?;
-    Some(margin.log_ratio() + interval.half_width() / unit.half_width * unit.reach)
+/// What the power of a comparison depends on.
+#[derive(Clone, Copy)]
+pub(super) struct Inputs<'a> {
+    /// Effects of the values as printed.
+    pub rounds: &'a [f64],
+    /// Their interval, without the resolution; `None` if there are too few rounds.
+    pub interval: Option<&'a Interval>,
+    /// Bounds of the effect without noise. For exact values, both are the estimate.
+    pub resolution: Resolution,
+    /// Family of the comparison.
+    pub family: &'a Family,
+    /// Margin of the comparison.
+    pub margin: Margin,
 }
 
-/// Smallest total number of rounds that would settle an inconclusive comparison after these `rounds`. The total exceeds
-/// the number of rounds measured so far and is at least the family's minimum. If no spread is available, returns the
-/// family's recommendation.
-pub(super) fn rounds_to_settle(
-    rounds: &[f64],
-    estimate: f64,
-    interval: Option<&Interval>,
-    family: &Family,
-    margin: Margin,
-) -> RoundsToSettle {
-    let measured = u32::try_from(rounds.len()).unwrap_or(u32::MAX);
-    let minimum = family.minimum_rounds().max(measured.saturating_add(1));
-    let interval_scale = interval
-        .and_then(|interval| Some(interval.half_width() / UnitReach::new(measured, family)?.half_width));
-    let Some(scale) = interval_scale.or_else(|| robust_spread(rounds)) else {
-        return RoundsToSettle::About(minimum.max(family.recommended_rounds()));
-    };
-    let distance = (estimate.abs() - margin.log_ratio()).abs();
-    let settles =
-        |count: u32| UnitReach::new(count, family).is_some_and(|unit| scale * unit.reach < distance);
-    // The levels of the exact test are discrete, so one more round sometimes increases the reach. A binary search could
-    // therefore skip the smallest number of rounds.
-    match (minimum..=MAX_ROUNDS).find(|count| settles(*count)) {
-        Some(count) => RoundsToSettle::About(count),
-        None => RoundsToSettle::MoreThan(MAX_ROUNDS.max(measured)),
+impl Inputs<'_> {
+    fn measured(&self) -> u32 {
+        u32::try_from(self.rounds.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The same rounds, whose true effect is known to be zero: the resolution around `estimate` is moved to zero.
+    pub(super) fn without_effect(self, estimate: f64) -> Self {
+        Self {
+            resolution: Resolution {
+                lower: self.resolution.lower - estimate,
+                upper: self.resolution.upper - estimate,
+            },
+            ..self
+        }
+    }
+
+    /// Minimum detectable effect: the smallest effect, as the absolute logarithm of the ratio, that results in
+    /// `Improved` or `Regressed` with a probability of 80 percent, given this number of rounds, this interval width and
+    /// this resolution around `estimate`. `None` if there is no interval.
+    pub(super) fn minimum_detectable_effect(&self, estimate: f64) -> Option<f64> {
+        let interval = self.interval?;
+        let unit = UnitReach::new(self.measured(), self.family)?;
+        let noise = interval.half_width() / unit.half_width * unit.reach;
+        Some(self.margin.log_ratio() + self.resolution.reach_from(estimate) + noise)
+    }
+
+    /// Smallest total number of rounds that would settle an inconclusive comparison after these `rounds`. The total
+    /// exceeds the number of rounds measured so far and is at least the family's minimum. If no spread is available,
+    /// returns the family's recommendation. `None` if the resolution leaves the comparison open for any number of
+    /// rounds.
+    pub(super) fn rounds_to_settle(&self) -> Option<RoundsToSettle> {
+        let distance = self.resolution.distance_from_edge(self.margin)?;
+        let (measured, family) = (self.measured(), self.family);
+        let minimum = family.minimum_rounds().max(measured.saturating_add(1));
+        let interval_scale = self
+            .interval
+            .and_then(|interval| Some(interval.half_width() / UnitReach::new(measured, family)?.half_width));
+        let Some(scale) = interval_scale.or_else(|| robust_spread(self.rounds)) else {
+            return Some(RoundsToSettle::About(minimum.max(family.recommended_rounds())));
+        };
+        let settles =
+            |count: u32| UnitReach::new(count, family).is_some_and(|unit| scale * unit.reach < distance);
+        // The levels of the exact test are discrete, so one more round sometimes increases the reach. A binary search
+        // could therefore skip the smallest number of rounds.
+        Some(match (minimum..=MAX_ROUNDS).find(|count| settles(*count)) {
+            Some(count) => RoundsToSettle::About(count),
+            None => RoundsToSettle::MoreThan(MAX_ROUNDS.max(measured)),
+        })
     }
 }
 
@@ -168,10 +194,51 @@ mod tests {
             .collect()
     }
 
+    /// Inputs of exact values with this estimate.
+    fn inputs<'a>(
+        rounds: &'a [f64],
+        estimate: f64,
+        interval: Option<&'a Interval>,
+        family: &'a Family,
+    ) -> Inputs<'a> {
+        Inputs {
+            rounds,
+            interval,
+            resolution: Resolution::of_exact(estimate),
+            family,
+            margin: margin(),
+        }
+    }
+
+    #[test]
+    fn resolution_that_covers_an_edge_of_the_margin_is_never_settled() {
+        let family = Family::new(1, 95.0).unwrap();
+        let values = rounds(10, 0.05, 0.01);
+        let interval = signed_rank::interval(&values, family.level()).unwrap();
+        let around = |half: f64| Inputs {
+            resolution: Resolution {
+                lower: interval.estimate - half,
+                upper: interval.estimate + half,
+            },
+            ..inputs(&values, interval.estimate, Some(&interval), &family)
+        };
+        assert_eq!(around(0.04).rounds_to_settle(), None);
+        let Some(RoundsToSettle::About(coarse)) = around(0.02).rounds_to_settle() else {
+            panic!("not settled")
+        };
+        let Some(RoundsToSettle::About(exact)) = around(0.0).rounds_to_settle() else {
+            panic!("not settled")
+        };
+        assert!(coarse > exact);
+        let detectable = |half| around(half).minimum_detectable_effect(interval.estimate).unwrap();
+        assert!((detectable(0.02) - detectable(0.0) - 0.02).abs() < 1e-12);
+    }
+
     fn settle(rounds: &[f64], family: &Family) -> RoundsToSettle {
         let interval = signed_rank::interval(rounds, family.level());
         let estimate = signed_rank::estimate(rounds).unwrap();
-        rounds_to_settle(rounds, estimate, interval.as_ref(), family, margin())
+        let inputs = inputs(rounds, estimate, interval.as_ref(), family);
+        inputs.rounds_to_settle().unwrap()
     }
 
     #[test]
@@ -190,7 +257,9 @@ mod tests {
         let effect = |count: u32, spread: f64| {
             let values = rounds(count, 0.0, spread);
             let interval = signed_rank::interval(&values, family.level()).unwrap();
-            minimum_detectable_effect(&interval, values.len(), &family, margin()).unwrap()
+            inputs(&values, interval.estimate, Some(&interval), &family)
+                .minimum_detectable_effect(interval.estimate)
+                .unwrap()
         };
         assert!(effect(10, 0.05) > effect(40, 0.05));
         assert!(effect(10, 0.05) > effect(10, 0.02));
@@ -245,8 +314,8 @@ mod tests {
         let estimate = margin().log_ratio() + scale * reach(13) * 1.001;
         assert!(estimate < margin().log_ratio() + scale * reach(14));
         assert_eq!(
-            rounds_to_settle(&values, estimate, Some(&interval), &family, margin()),
-            RoundsToSettle::About(13)
+            inputs(&values, estimate, Some(&interval), &family).rounds_to_settle(),
+            Some(RoundsToSettle::About(13))
         );
     }
 
@@ -260,7 +329,9 @@ mod tests {
         let detectable = |count: u32| {
             let values = rounds(count, 0.0, 0.05);
             let interval = signed_rank::interval(&values, family.level()).unwrap();
-            minimum_detectable_effect(&interval, values.len(), &family, margin()).unwrap()
+            inputs(&values, interval.estimate, Some(&interval), &family)
+                .minimum_detectable_effect(interval.estimate)
+                .unwrap()
         };
         assert!(detectable(count * 9 / 10) > 0.05 * 0.95 && detectable(count * 11 / 10) < 0.05 * 1.05);
     }

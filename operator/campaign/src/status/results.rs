@@ -4,14 +4,17 @@
 use crds::record::ProtocolUse;
 use crds::v1alpha1::{
     ArmResult, CallResult, CaseValidity, ComparisonEnd, ComparisonResult, DirectionsResult,
-    ExpectationResult, FactorEffectResult, FlowsResult, FlushResult, FootprintResult, KneePosition, Metric,
+    ExpectationResult, FactorEffectResult, FlowsResult, FlushResult, FootprintResult, InconclusiveReason,
+    KneePosition, Metric,
     NodeResult, OptimizationResult, PairResult, PingResult, ProtocolResult, ReadBackResult, ServingResult,
     SweepKnee, SweepPoint, SweepResult, WithheldReason,
 };
 
 use super::bounded::{count_comparison_values, count_result_values};
 use super::{MAX_FACTOR_EFFECTS, MAX_NODES, MAX_PAIRS, MAX_PROTOCOLS, MAX_RESULTS, MAX_SWEEPS, MAX_TEXT};
-use crate::compare::{Comparison, Comparisons, FactorEffect, Withheld};
+use crate::compare::{
+    Comparison, Comparisons, FactorEffect, Inconclusive, Withheld,
+};
 use crate::format::clipped;
 use crate::plan::Plan;
 use crate::stats::{RoundsToSettle, median_of, percent_change};
@@ -316,10 +319,11 @@ pub(super) fn comparisons(plan: &Plan, comparisons: &Comparisons) -> BoundedList
                 .map(|percent| (percent * PPM_PER_PERCENT).round() as u64),
             verdict: one.verdict,
             withheld: one.reason.as_ref().and_then(withheld),
-            reason: one
-                .reason
-                .as_ref()
-                .map(|reason| clipped(&reason.to_string(), MAX_TEXT)),
+            inconclusive: one.inconclusive.as_ref().map(|cause| match cause {
+                Inconclusive::Resolution { .. } => InconclusiveReason::Resolution,
+                Inconclusive::Noise(_) => InconclusiveReason::Noise,
+            }),
+            reason: one.explanation().map(|reason| clipped(&reason, MAX_TEXT)),
             rounds_to_settle: match one.rounds_to_settle {
                 Some(RoundsToSettle::About(rounds)) => Some(rounds),
                 Some(RoundsToSettle::MoreThan(_)) | None => None,
@@ -344,6 +348,7 @@ fn withheld(reason: &Withheld) -> Option<WithheldReason> {
         Withheld::ControlViolated { .. } => Some(WithheldReason::ControlViolated),
         Withheld::NotEngaged { .. } => Some(WithheldReason::NotEngaged),
         Withheld::NotApplicable { .. } => Some(WithheldReason::NotApplicable),
+        Withheld::NotAnalyzed { .. } => Some(WithheldReason::NotAnalyzed),
         Withheld::NotPrimary
         | Withheld::Control
         | Withheld::Identical { .. }

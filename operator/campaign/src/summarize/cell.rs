@@ -1,6 +1,6 @@
 //! Results of one arm at one size, over all rounds and pairs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crds::assignment::Pass;
 use crds::record::{PostingCounters, ProtocolUse};
@@ -16,13 +16,12 @@ use super::settings::{self, SettingsEvidence};
 use super::statistic::{cpu_percent, latency};
 use super::{
     CallSummary, CaseCheck, CaseProof, EndpointIndex, Evidence, FootprintSummary, Invalid, METRICS,
-    Observations, RoundSummary, calls, evidence, footprint, offload, statistic,
+    Observations, RoundSummary, bounded_statistic, calls, evidence, footprint, offload,
 };
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
 use crate::pilot::iterations_of;
 use crate::plan::{Plan, PlannedScenario};
-use crate::stats::Distribution;
-use crate::stats::median_of;
+use crate::stats::{BoundedValue, Distribution, median_of};
 
 /// Results of one arm at one size, over all rounds and pairs.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -55,6 +54,14 @@ pub struct CellSummary {
     /// For each metric, one value per round: the median over pairs. The units are nanoseconds, bytes per second,
     /// operations per second, and seconds per GiB.
     pub metrics: BTreeMap<Metric, RoundSummary>,
+    /// Metrics that a command's tool printed as 0 in a valid case, so that they are below its resolution. They are not
+    /// in `metrics`.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub below_resolution: BTreeSet<Metric>,
+    /// For each metric that a command's tool printed, the least and the greatest true value of each round that is printed
+    /// in this way: the medians over pairs.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub printed_ranges: BTreeMap<Metric, BTreeMap<u32, (f64, f64)>>,
     /// Completed rate of an open loop as a fraction of its intended rate: the median over the rounds, where the value
     /// of a round is the median over its pairs. `None` for other workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -288,8 +295,21 @@ fn cell(
     cell.valid_rounds = rounds.numbers().collect();
     let moves_payload = plan.moves_payload(scenario, arm, size_bytes);
     for metric in METRICS {
-        let medians = rounds.medians(|cases| statistic(workload, moves_payload, cases, metric));
-        let summary = RoundSummary::from_rounds(medians);
+        let value = |cases: &[&Measured]| bounded_statistic(workload, moves_payload, cases, metric);
+        let below = |case: &Measured| value(&[case]).is_some_and(|value| value.is_below_resolution());
+        let is_printed = workload.command().is_some();
+        if is_printed && rounds.cases().any(below) {
+            // The other cases would be a selection by their values.
+            cell.below_resolution.insert(metric);
+            continue;
+        }
+        let medians = |select: fn(BoundedValue) -> f64| rounds.medians(|cases| value(cases).map(select));
+        if is_printed {
+            let ranges = medians(|value| value.least).into_iter().zip(medians(|value| value.most));
+            let ranges = ranges.map(|((round, least), (_, most))| (round, (least, most)));
+            cell.printed_ranges.insert(metric, ranges.collect());
+        }
+        let summary = RoundSummary::from_rounds(medians(|value| value.value));
         cell.metrics.extend(summary.map(|summary| (metric, summary)));
     }
     cell

@@ -26,7 +26,9 @@ pub(super) fn check(
 ) -> Option<Invalid> {
     let command = scenario.assignment.workload.command()?;
     let report = measured.initiator.posted.as_ref()?.command.as_ref()?;
-    let reported = report.bytes_per_second? * 8.0;
+    // A rounded bandwidth may exceed the line rate by its resolution.
+    let least = report.bandwidth_range.map(|range| range.least);
+    let reported = least.map_or(report.bytes_per_second?, |least| least) * 8.0;
     let arguments = plan.arms.get(case.arm).map(|arm| arm.arguments.as_slice());
     let directions = directions(command, arguments.unwrap_or_default())?;
     let lines = [case.initiator, case.target].into_iter().filter_map(|rank| {

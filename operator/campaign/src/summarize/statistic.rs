@@ -4,7 +4,7 @@ use crds::assignment::Workload;
 use crds::v1alpha1::Metric;
 
 use crate::collect::{Measured, Side, SidePosts};
-use crate::stats::Distribution;
+use crate::stats::{BoundedValue, Distribution};
 
 /// Every metric, in the order used in reports.
 pub const METRICS: [Metric; 10] = [
@@ -68,7 +68,8 @@ pub fn statistic(
     metric: Metric,
 ) -> Option<f64> {
     if workload.command().is_some() {
-        return reported_value(cases, metric);
+        let reported = reported_value(cases, metric)?;
+        return Some(reported.value).filter(|value| *value > 0.0);
     }
     let is_per_byte = matches!(metric, Metric::Throughput | Metric::CpuSecondsPerGib);
     if is_per_byte && !moves_payload || !has_window_of_operations(workload) && has_window(metric) {
@@ -145,17 +146,32 @@ fn rate<'a>(posters: impl Iterator<Item = &'a SidePosts>, amount: fn(&SidePosts)
     Some(simultaneous + others)
 }
 
+/// The value of `metric` in `cases` with the bounds of the true value, as [`statistic`] defines it. For a value that a
+/// tool printed as 0, only the upper bound is above zero. `None` if the cases have no value for this metric.
+pub fn bounded_statistic(
+    workload: &Workload,
+    moves_payload: bool,
+    cases: &[&Measured],
+    metric: Metric,
+) -> Option<BoundedValue> {
+    match workload.command() {
+        Some(_) => reported_value(cases, metric),
+        None => statistic(workload, moves_payload, cases, metric).map(BoundedValue::exact),
+    }
+}
+
 /// Value that a command reported. No other values of a command are measured: it is not known when its operations start
-/// and end, and its CPU time includes its setup.
-fn reported_value(cases: &[&Measured], metric: Metric) -> Option<f64> {
+/// and end, and its CPU time includes its setup. Without a range, the resolution is unknown, and the value is taken as
+/// exact, as it was when such records were made.
+fn reported_value(cases: &[&Measured], metric: Metric) -> Option<BoundedValue> {
     // Flows have no commands.
     let [case] = cases else {
         return None;
     };
     let report = case.initiator.posted.as_ref()?.command.as_ref()?;
-    let value = match metric {
-        Metric::ReportedLatency => report.latency_nanos,
-        Metric::ReportedBandwidth => report.bytes_per_second,
+    let (value, range) = match metric {
+        Metric::ReportedLatency => (report.latency_nanos, report.latency_range),
+        Metric::ReportedBandwidth => (report.bytes_per_second, report.bandwidth_range),
         Metric::LatencyP50
         | Metric::LatencyP95
         | Metric::LatencyP99
@@ -163,9 +179,24 @@ fn reported_value(cases: &[&Measured], metric: Metric) -> Option<f64> {
         | Metric::Throughput
         | Metric::CompletionRate
         | Metric::CpuSecondsPerGib
-        | Metric::MemoryPerConsumer => None,
+        | Metric::MemoryPerConsumer => return None,
     };
-    value.filter(|value| value.is_finite() && *value > 0.0)
+    let value = value.filter(|value| value.is_finite() && *value > 0.0);
+    let range = range.filter(|range| range.most.is_finite() && range.most > 0.0);
+    match (value, range) {
+        (Some(value), Some(range)) => Some(BoundedValue {
+            value,
+            least: range.least.clamp(0.0, value),
+            most: range.most.max(value),
+        }),
+        (Some(value), None) => Some(BoundedValue::exact(value)),
+        (None, Some(range)) => Some(BoundedValue {
+            value: 0.0,
+            least: 0.0,
+            most: range.most,
+        }),
+        (None, None) => None,
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crds::v1alpha1::FabricProof;
 
 use super::endpoints::{configuration, describe_identity, first_difference};
 use super::fabric::Proofs;
-use super::{CaseCheck, EndpointIndex, Invalid, flow_limits, limits, reported_rate, statistic};
+use super::{CaseCheck, EndpointIndex, Invalid, bounded_statistic, flow_limits, limits, reported_rate};
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
 use crate::plan::{Plan, PlannedScenario};
 
@@ -160,8 +160,9 @@ fn different_configurations(case: &Case, endpoints: &EndpointIndex<'_>) -> Optio
 
 fn has_measurements(scenario: &PlannedScenario, case: &Case, measured: &Measured) -> bool {
     if scenario.assignment.workload.command().is_some() {
-        // The verdict metric must have a value; others may be missing.
-        return statistic(&scenario.assignment.workload, true, &[measured], scenario.primary).is_some();
+        // The verdict metric must have a value, even if it is below the tool's resolution; others may be missing.
+        let primary = bounded_statistic(&scenario.assignment.workload, true, &[measured], scenario.primary);
+        return primary.is_some();
     }
     let complete = |side: &crate::collect::SidePosts| {
         let (operations, payload_bytes, elapsed_nanos) = side.timed();

@@ -17,7 +17,8 @@ const VERDICTS: [Verdict; 4] = [
 ];
 
 const WITHHELD: &str =
-    "NotMeasured, FabricContradicted, DifferentDevices, ControlViolated, NotEngaged, NotApplicable";
+    "NotMeasured, FabricContradicted, DifferentDevices, ControlViolated, NotEngaged, NotApplicable, \
+     NotAnalyzed";
 
 const COMPARISON_LABELS: &[Label] = &[
     RUN_NAMESPACE,

@@ -1,6 +1,7 @@
 //! Plot of every arm's change at every size: dots with whiskers for the intervals, and a band for the margin.
 
-use plotters::prelude::{ChartBuilder, PathElement, Rectangle};
+use plotters::coord::ranged1d::Ranged;
+use plotters::prelude::{ChartBuilder, EmptyElement, PathElement, Rectangle};
 use plotters::style::Color;
 
 use super::axis::Axis;
@@ -42,9 +43,13 @@ pub struct EffectPlot<'a> {
 
 /// Vertical distance between neighboring arms in a row, in SVG units.
 const DOT_DISTANCE: u32 = 11;
-/// Maximum change that the axis covers, in percent. Longer whiskers end at the edge of the plot, and rounds with larger
-/// changes are drawn at the edge.
+/// Maximum change that the axis covers, in percent. Longer whiskers end at the edge of the plot with a mark, and rounds
+/// with larger changes are drawn at the edge.
 const MAX_CHANGE: f64 = 150.0;
+
+/// Mark at the edge of the plot for a change or an end of an interval beyond it, in SVG units from the edge. It points to
+/// the right.
+const CHEVRON: [(i32, i32); 3] = [(-9, -5), (-3, 0), (-9, 5)];
 
 /// Draws the plot as SVG.
 pub fn effects(plot: &EffectPlot<'_>) -> Result<String, DrawError> {
@@ -57,7 +62,8 @@ pub fn effects(plot: &EffectPlot<'_>) -> Result<String, DrawError> {
             .rounds
             .iter()
             .map(|change| change.clamp(-MAX_CHANGE, MAX_CHANGE));
-        [low.max(-MAX_CHANGE), high.min(MAX_CHANGE), dot.percent]
+        [low, high, dot.percent]
+            .map(|change| change.clamp(-MAX_CHANGE, MAX_CHANGE))
             .into_iter()
             .chain(rounds)
     });
@@ -72,6 +78,7 @@ pub fn effects(plot: &EffectPlot<'_>) -> Result<String, DrawError> {
                 + " %"
         },
     );
+    let shown = x.range();
     let labels = plot
         .rows
         .iter()
@@ -121,6 +128,13 @@ pub fn effects(plot: &EffectPlot<'_>) -> Result<String, DrawError> {
             let fill = if dot.has_verdict { color } else { palette::PAGE };
             for style in [fill.filled(), color.stroke_width(2)] {
                 arm::draw_marker(&mut chart, (dot.arm, dot.control), (dot.percent, y), 4, style)?;
+            }
+            let (low, high) = dot.interval.unwrap_or((dot.percent, dot.percent));
+            let beyond = [(low.min(dot.percent), -1), (high.max(dot.percent), 1)];
+            for (change, side) in beyond.into_iter().filter(|(change, _)| !shown.contains(change)) {
+                let chevron = CHEVRON.map(|(x, y)| (x * side, y));
+                let mark = PathElement::new(chevron, color.stroke_width(2));
+                chart.draw_series([EmptyElement::at((change, y)) + mark])?;
             }
         }
         Ok(())

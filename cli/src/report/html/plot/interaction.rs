@@ -1,5 +1,6 @@
 //! Interaction plot: the change caused by one factor at each size, without and with another factor.
 
+use campaign::compare::ConditionalChange;
 use plotters::prelude::{Circle, LineSeries, PathElement};
 use plotters::style::Color;
 
@@ -10,18 +11,30 @@ use super::{DrawError, MARGIN, chart_with_grid, palette, svg};
 pub struct Interaction<'a> {
     /// Text alternative for screen readers.
     pub description: &'a str,
-    /// Size in bytes, and the change in percent caused by the first factor without and with the second factor.
-    pub points: Vec<(u64, [f64; 2])>,
+    /// Size in bytes, and the change caused by the first factor without and with the second factor.
+    pub points: Vec<(u64, [ConditionalChange; 2])>,
 }
 
 const HEIGHT: u32 = 260;
+/// Greatest change to which a whisker extends the axis, in percent.
+const MAX_CHANGE: f64 = 150.0;
 /// Index of the arm whose color is used for the lines.
 const ARM: usize = 1;
 const RADIUS: i32 = 4;
 
+/// Ends of the whisker of `change`, in percent, within the range of the axis. Without an interval, both are the change.
+fn ends(change: &ConditionalChange) -> (f64, f64) {
+    let (low, high) = change.interval_percent.unwrap_or((change.percent, change.percent));
+    (low.max(-MAX_CHANGE), high.min(MAX_CHANGE.max(change.percent)))
+}
+
 /// Draws the plot as SVG.
 pub fn interaction(plot: &Interaction<'_>) -> Result<String, DrawError> {
-    let values = plot.points.iter().flat_map(|(_, changes)| *changes);
+    let changes = plot.points.iter().flat_map(|(_, changes)| changes);
+    let values = changes.flat_map(|change| {
+        let (low, high) = ends(change);
+        [change.percent, low, high]
+    });
     let y = Axis::linear_around(values.chain([0.0]), 6, |percent| {
         format!("{percent:+.4}")
             .trim_end_matches('0')
@@ -35,11 +48,15 @@ pub fn interaction(plot: &Interaction<'_>) -> Result<String, DrawError> {
         chart.draw_series([PathElement::new([(low, 0.0), (high, 0.0)], palette::TEXT)])?;
         let color = palette::arm(ARM, false);
         for state in [0, 1] {
-            let point = |(size, changes): &(u64, [f64; 2])| {
-                let change = changes.get(state).copied().unwrap_or_default();
-                (SizeAxis::position(*size), change)
+            let changes = || {
+                let points = plot.points.iter();
+                points.filter_map(|(size, changes)| Some((SizeAxis::position(*size), changes.get(state)?)))
             };
-            let points: Vec<(f64, f64)> = plot.points.iter().map(point).collect();
+            let points: Vec<(f64, f64)> = changes().map(|(x, change)| (x, change.percent)).collect();
+            chart.draw_series(changes().map(|(x, change)| {
+                let (low, high) = ends(change);
+                PathElement::new([(x, low), (x, high)], color.stroke_width(1 + state as u32))
+            }))?;
             chart.draw_series(LineSeries::new(
                 points.iter().copied(),
                 color.stroke_width(1 + state as u32),

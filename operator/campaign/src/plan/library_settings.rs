@@ -1,0 +1,53 @@
+//! Settings that concern only the library of a transport. They cannot change operations that do not use that library.
+//! Performs no I/O.
+
+use crds::assignment::InstrumentProcess;
+
+use super::Arm;
+
+/// Prefixes of the environment variables that only the libraries of transports read: libfabric (`fi_getinfo(3)`), UCX
+/// and NIXL, and the providers of rdma-core below them (`mlx5dv(7)`, `rdma_cm(7)` and the man pages of `libibverbs`).
+///
+/// Any other variable may change the process itself, such as `LD_PRELOAD` or `MALLOC_ARENA_MAX`.
+const LIBRARY_PREFIXES: [&str; 7] = ["FI_", "UCX_", "NIXL_", "RDMAV_", "IBV_", "MLX4_", "MLX5_"];
+
+/// Whether `arm` differs from `baseline` at most in settings of the library of its transport: the transport itself, the
+/// directory of its library, variables that only such libraries read, and how messages are posted.
+pub(super) fn differ_only_in_them(arm: &Arm, baseline: &Arm) -> bool {
+    arm.image == baseline.image && other_variables(&arm.process) == other_variables(&baseline.process)
+}
+
+/// The environment variables of `process` that may change more than the library of its transport.
+fn other_variables(process: &InstrumentProcess) -> Vec<(&String, &String)> {
+    let is_other = |name: &str| !LIBRARY_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    process.env.iter().filter(|(name, _)| is_other(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(variables: &[(&str, &str)]) -> InstrumentProcess {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        InstrumentProcess {
+            env: variables.iter().map(owned).collect(),
+            ..InstrumentProcess::default()
+        }
+    }
+
+    #[test]
+    fn only_variables_of_transport_libraries_cannot_change_the_process_itself() {
+        for (name, may_change_process) in [
+            ("FI_TCP_NODELAY", false),
+            ("UCX_TLS", false),
+            ("NIXL_LOG_LEVEL", false),
+            ("LD_PRELOAD", true),
+            ("LD_LIBRARY_PATH", true),
+            ("FIRST", true),
+            ("MALLOC_ARENA_MAX", true),
+        ] {
+            let process = process(&[(name, "1")]);
+            assert_eq!(!other_variables(&process).is_empty(), may_change_process, "{name}");
+        }
+    }
+}
