@@ -14,7 +14,7 @@ pub use compare::{CompareError, Origin, Pair, Side, SideValue, pairs};
 pub use manifest::{
     Kind as ManifestKind, MAX_LOGS, MAX_VARIANTS, Manifest, Status as ManifestStatus, StoredLog,
 };
-pub use values::{Value, ValueSummary};
+pub use values::{Difference, Value, ValueSummary};
 
 /// Statement that every report of an imported run contains.
 pub const NOT_CONTROLLED: &str = "the values come from existing logs. They were measured without rounds, random order, \

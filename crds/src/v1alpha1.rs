@@ -60,9 +60,9 @@ pub use status::{
     ArmResult, BenchmarkRunStatus, CallCause, CallResult, CallSection, CaseValidity, ComparisonEnd,
     ComparisonResult, Condition, DirectionsResult, EndReason, Engagement, EnvironmentSummary,
     ExpectationOutcome, ExpectationResult, FabricProof, FabricSummary, FlowsResult, FlushResult,
-    FootprintResult, NodeResult, Optimization, OptimizationResult, Outcome, PairResult, PingResult,
-    PlacementStatus, Progress, ProtocolResult, ReadBackResult, RecordsReference, ServingResult, State,
-    InconclusiveReason, Verdict, WithheldReason,
+    FootprintResult, InconclusiveReason, NodeResult, Optimization, OptimizationResult, Outcome, PairResult,
+    PingResult, PlacementStatus, Progress, ProtocolResult, ReadBackResult, RecordsReference, ServingResult,
+    State, Verdict, WithheldReason,
 };
 pub use step_times::StepTimes;
 pub use sweep::{KneePosition, SweepKnee, SweepPoint, SweepResult};

@@ -3,6 +3,8 @@
 use campaign::Evaluation;
 use campaign::distinct::distinct;
 use campaign::plan::HashedPlan;
+use campaign::stats::median_of;
+use campaign::summarize::CellSummary;
 use crds::v1alpha1::{CommandPattern, CommandTool, Metric};
 use serde::Serialize;
 use snafu::{Snafu, ensure};
@@ -162,6 +164,7 @@ impl Side {
                             median: summary.median,
                             min: summary.min,
                             max: summary.max,
+                            range: median_range(cell, metric).unwrap_or((summary.median, summary.median)),
                         },
                     }));
                 }
@@ -187,6 +190,20 @@ impl Side {
         });
         tools.collect::<Vec<_>>().join(", ")
     }
+}
+
+/// Medians over the rounds of `cell` of the least and of the greatest value that the tool prints like the value of
+/// `metric`; `None` in records of earlier releases.
+fn median_range(cell: &CellSummary, metric: Metric) -> Option<(f64, f64)> {
+    let ranges = || {
+        cell.printed_ranges
+            .get(&metric)
+            .into_iter()
+            .flat_map(|ranges| ranges.values())
+    };
+    let mut least: Vec<f64> = ranges().map(|(least, _)| *least).collect();
+    let mut most: Vec<f64> = ranges().map(|(_, most)| *most).collect();
+    median_of(&mut least).zip(median_of(&mut most))
 }
 
 /// Returns the values of `first` and `second` with the same variant, size and metric. If each run has one variant,

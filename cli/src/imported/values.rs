@@ -2,7 +2,7 @@
 
 use campaign::compare::metric_name;
 use campaign::format;
-use campaign::stats::median_of;
+use campaign::stats::{BoundedValue, median_of};
 use command_output::Row;
 use command_output::import::Log;
 use crds::v1alpha1::Metric;
@@ -31,30 +31,66 @@ pub struct Value {
 pub struct ValueSummary {
     /// Number of logs.
     pub logs: usize,
-    /// Median.
+    /// Median; 0 if it is below the resolution of the tool.
     pub median: f64,
-    /// Smallest value.
+    /// Smallest value; 0 if it is below the resolution of the tool.
     pub min: f64,
     /// Largest value.
     pub max: f64,
+    /// Bounds of the median of the true values: the medians of the least and of the greatest values that the tool prints
+    /// like the values in the logs.
+    pub range: (f64, f64),
 }
 
 impl ValueSummary {
     /// Summarizes `values`; `None` if there are none.
-    fn from_values(mut values: Vec<f64>) -> Option<Self> {
-        let median = median_of(&mut values)?;
+    fn from_values(values: &[BoundedValue]) -> Option<Self> {
+        let median = |select: fn(&BoundedValue) -> f64| {
+            let mut selected: Vec<f64> = values.iter().map(select).collect();
+            let median = median_of(&mut selected)?;
+            Some((median, selected))
+        };
+        let (least, _) = median(|value| value.least)?;
+        let (most, _) = median(|value| value.most)?;
+        let (median, sorted) = median(|value| value.value)?;
         Some(Self {
             logs: values.len(),
             median,
-            min: *values.first()?,
-            max: *values.last()?,
+            min: *sorted.first()?,
+            max: *sorted.last()?,
+            range: (least, most),
         })
     }
 
-    /// Returns the change in the median from `first` to `self`, as a percentage of `first`.
-    pub fn difference_percent(&self, first: &Self) -> f64 {
-        (self.median / first.median - 1.0) * 100.0
+    /// Whether the median may be 0, so that there is no ratio to it: the tool printed 0.
+    pub fn is_below_resolution(&self) -> bool {
+        self.median <= 0.0 || self.range.0 <= 0.0
     }
+
+    /// Returns the change in the median from `first` to `self`, as a percentage of `first`, and the bounds of the change
+    /// that follow from the last digit of the printed values. `None` if one of the medians is below the resolution.
+    pub fn difference(&self, first: &Self) -> Option<Difference> {
+        if self.is_below_resolution() || first.is_below_resolution() {
+            return None;
+        }
+        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+        Some(Difference {
+            percent: percent(self.median / first.median),
+            range_percent: (
+                percent(self.range.0 / first.range.1),
+                percent(self.range.1 / first.range.0),
+            ),
+        })
+    }
+}
+
+/// Change from one median to another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Difference {
+    /// Change, in percent.
+    pub percent: f64,
+    /// Least and greatest change that the printed values allow, in percent.
+    pub range_percent: (f64, f64),
 }
 
 impl Value {
@@ -70,12 +106,17 @@ pub fn size_text(size: Option<u64>) -> String {
 }
 
 /// Value of `metric` in `row`.
-fn value_of(row: &Row, metric: Metric) -> Option<f64> {
-    match metric {
-        Metric::ReportedLatency => row.latency_nanos(),
-        Metric::ReportedBandwidth => row.bytes_per_second(),
+fn value_of(row: &Row, metric: Metric) -> Option<BoundedValue> {
+    let printed = match metric {
+        Metric::ReportedLatency => row.latency,
+        Metric::ReportedBandwidth => row.bandwidth,
         _ => None,
-    }
+    };
+    printed.map(|printed| BoundedValue {
+        value: printed.value,
+        least: printed.least,
+        most: printed.most,
+    })
 }
 
 /// Returns the values of all variants, by metric, size and variant.
@@ -101,8 +142,8 @@ pub(super) fn values(manifest: &Manifest, logs: &[Log]) -> Vec<Value> {
                 let own = own
                     .flat_map(|(_, log)| &log.rows)
                     .filter(|row| size_of(row) == *size);
-                let own: Vec<f64> = own.filter_map(|row| value_of(row, metric)).collect();
-                values.extend(ValueSummary::from_values(own).map(|observed| Value {
+                let own: Vec<BoundedValue> = own.filter_map(|row| value_of(row, metric)).collect();
+                values.extend(ValueSummary::from_values(&own).map(|observed| Value {
                     variant,
                     size: *size,
                     metric,

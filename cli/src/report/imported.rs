@@ -14,7 +14,7 @@ use campaign::format;
 use crds::v1alpha1::Metric;
 
 use super::labels;
-use crate::imported::{ImportedRun, NOT_CONTROLLED_SHORT, ValueSummary};
+use crate::imported::{Difference, ImportedRun, NOT_CONTROLLED_SHORT, ValueSummary};
 
 pub use comparison::{json as comparison_json, text as comparison_text};
 pub use csv::render as csv;
@@ -55,7 +55,7 @@ fn tables(run: &ImportedRun) -> Vec<Table> {
         if tables.last().is_none_or(|table| table.metric != value.metric) {
             let difference = match names.len() {
                 1 => String::new(),
-                _ => format!(", difference from {first}"),
+                _ => format!(", difference from {first} [to within the last printed digit]"),
             };
             tables.push(Table {
                 metric: value.metric,
@@ -90,8 +90,8 @@ fn cell(metric: Metric, observed: Option<&ValueSummary>, baseline: Option<&Value
         return "no log".to_owned();
     };
     let difference = baseline.map(|baseline| {
-        let percent = format::percent(observed.difference_percent(baseline));
-        format!(", {percent} {NOT_CONTROLLED_SHORT}")
+        let difference = difference_text(observed, baseline);
+        format!(", {difference} {NOT_CONTROLLED_SHORT}")
     });
     format!(
         "{}{}",
@@ -100,9 +100,23 @@ fn cell(metric: Metric, observed: Option<&ValueSummary>, baseline: Option<&Value
     )
 }
 
+/// Formats the change from `baseline` to `observed` with the bounds that follow from the last printed digit.
+fn difference_text(observed: &ValueSummary, baseline: &ValueSummary) -> String {
+    match observed.difference(baseline) {
+        None => "no difference, below the resolution".to_owned(),
+        Some(Difference {
+            percent,
+            range_percent,
+        }) => format::change(percent, Some(range_percent)),
+    }
+}
+
 /// Formats the median, range and number of log or round values.
 fn format_values(metric: Metric, observed: &ValueSummary, noun: &str) -> String {
-    let text = |value| labels::metric_value(metric, value);
+    let text = |value: f64| match value > 0.0 {
+        true => labels::metric_value(metric, value),
+        false => "below the resolution".to_owned(),
+    };
     let count = format::pluralized(observed.logs as u64, noun);
     match observed.logs {
         1 => format!("{} ({count})", text(observed.median)),

@@ -3,7 +3,7 @@
 use campaign::compare_runs::{Difference, FinishedRun, RunComparison, unreported_properties};
 use campaign::format;
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
-use crds::v1alpha1::Verdict;
+use crds::v1alpha1::{InconclusiveReason, Verdict};
 
 use super::labels;
 use super::text::TextOptions;
@@ -96,8 +96,12 @@ fn change(one: &RunComparison) -> String {
         (Some(Verdict::Improved), _) => "Improved".to_owned(),
         (Some(Verdict::Regressed), _) => "Regressed".to_owned(),
         (Some(Verdict::NoChange), _) => "NoChange".to_owned(),
-        (Some(Verdict::Inconclusive), None) => "Inconclusive".to_owned(),
-        (Some(Verdict::Inconclusive), Some(reason)) => format!("Inconclusive: {reason}"),
+        (Some(Verdict::Inconclusive), _) => match one.inconclusive {
+            Some(InconclusiveReason::Resolution) => {
+                "Inconclusive: the last digit of the printed values leaves it open".to_owned()
+            }
+            Some(InconclusiveReason::Noise) | None => "Inconclusive".to_owned(),
+        },
         (None, reason) => reason.clone().unwrap_or_default(),
     };
     format!("{} {verdict}", change.unwrap_or_default())

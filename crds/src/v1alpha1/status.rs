@@ -14,8 +14,8 @@ use super::{ConditionType, ExecutionStatus, FactorEffectResult, SweepResult};
 
 pub use call::{CallCause, CallResult, CallSection, FootprintResult};
 pub use comparison::{
-    ComparisonEnd, ComparisonResult, EndReason, ExpectationOutcome, ExpectationResult, Verdict,
-    InconclusiveReason, WithheldReason,
+    ComparisonEnd, ComparisonResult, EndReason, ExpectationOutcome, ExpectationResult, InconclusiveReason,
+    Verdict, WithheldReason,
 };
 pub use environment::{EnvironmentSummary, FabricProof, FabricSummary, NodeResult, PairResult};
 pub use optimization::{Engagement, Optimization, OptimizationResult};

@@ -89,7 +89,10 @@ pub struct Comparison {
     pub printed_interval: Option<Interval>,
     /// Bounds of the effect that the printed values would leave open without noise; `None` for values that the runner
     /// measured.
-    #[serde(serialize_with = "resolution_percent", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        serialize_with = "resolution_percent",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub resolution: Option<Resolution>,
     /// Whether an `Inconclusive` verdict is due to the resolution, so that more rounds do not settle it.
     #[serde(skip)]

@@ -4,7 +4,7 @@
 //! The rounds of two runs are not interleaved, so a change of the machines between the runs cannot be distinguished
 //! from a change in the variants. The comparison therefore uses the ratio of an arm to the baseline of the same run,
 //! computed round by round, so that effects common to both arms cancel out. No verdict is given for the baseline
-//! itself. The rounds of the two runs are independent samples. The interval ([`two_samples`]) is computed from the
+//! itself. The rounds of the two runs are independent samples. The interval ([`two_samples`](crate::stats::two_samples)) is computed from the
 //! logarithms of the rounds' ratios, at the simultaneous level of all comparisons of a scenario. The interval holds
 //! even when the rounds of one run have a larger spread than the rounds of the other run.
 //!
@@ -14,22 +14,24 @@
 mod difference;
 mod differences;
 mod reported;
+mod shift;
 
 use std::collections::BTreeMap;
 
-use crds::v1alpha1::{Engagement, Metric, Verdict};
+use crds::v1alpha1::{Engagement, InconclusiveReason, Metric, Verdict};
 use serde::Serialize;
 
 pub use difference::Difference;
 pub use differences::differences;
 pub use reported::unreported_properties;
 
+use shift::{LogValues, Shift};
+
 use crate::compare::Withheld;
 use crate::evaluate::Evaluation;
-use crate::plan::Plan;
+use crate::plan::{Plan, Role};
 use crate::stats::{
     BetterDirection, Family, Interval, Margin, StatsError, decide_verdict, percent_change, rank_sum,
-    two_samples,
 };
 use crate::summarize::CellSummary;
 
@@ -67,6 +69,9 @@ pub struct RunComparison {
     pub interval_percent: Option<(f64, f64)>,
     /// Verdict; `None` for the baseline, if there is no interval, or if the verdict is withheld.
     pub verdict: Option<Verdict>,
+    /// Cause of an `Inconclusive` verdict, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inconclusive: Option<InconclusiveReason>,
     /// Why there is no verdict.
     pub reason: Option<String>,
     /// Whether the baseline changed at this size, so that this arm has no verdict; false for the baseline itself.
@@ -87,15 +92,23 @@ pub fn compare_runs(
     let mut all = Vec::new();
     for (index, scenario) in first.plan.scenarios.iter().enumerate() {
         let shared = shared_arms(first, second, index);
-        let gets_verdict = |pair: &&ArmInBothRuns<'_>| pair.first.own.arm != first.plan.baseline;
-        let Ok(comparisons @ 1..) = u32::try_from(shared.iter().filter(gets_verdict).count()) else {
-            continue;
+        let gets_verdict = |pair: &&ArmInBothRuns<'_>| {
+            pair.first.own.arm != first.plan.baseline
+                && role_reason(first, pair.first.own).is_none()
+                && role_reason(second, pair.second.own).is_none()
         };
+        if shared
+            .iter()
+            .all(|pair| pair.first.own.arm == first.plan.baseline)
+        {
+            continue;
+        }
+        let comparisons = u32::try_from(shared.iter().filter(gets_verdict).count()).unwrap_or(u32::MAX);
         // The number of rounds of an arm may depend on an analysis of its run, so the interval must hold for every pair
         // of analyses at which the two runs may have ended.
         let analyses = first.plan.analyses.len() * second.plan.analyses.len();
         let family =
-            Family::new(comparisons, f64::from(sampling.confidence_percent))?.with_analyses(analyses);
+            Family::new(comparisons.max(1), f64::from(sampling.confidence_percent))?.with_analyses(analyses);
         let changed_baselines: BTreeMap<u64, String> = shared
             .iter()
             .filter_map(|pair| pair.baseline_change(scenario.primary, &family, margin))
@@ -105,6 +118,8 @@ pub fn compare_runs(
             let change = change.filter(|_| pair.first.baseline.is_some());
             let withheld = reason_to_withhold(first, pair.first.own)
                 .or_else(|| reason_to_withhold(second, pair.second.own))
+                .or_else(|| role_reason(first, pair.first.own))
+                .or_else(|| role_reason(second, pair.second.own))
                 .or_else(|| change.cloned());
             let compared = pair.compare(withheld, scenario.primary, &family, margin);
             all.push(RunComparison {
@@ -183,23 +198,21 @@ fn arm_result<'a>(
 }
 
 impl ArmResult<'_> {
-    /// Natural logarithm of the arm's ratio to the baseline in each round, or of the arm's value if it is the baseline.
-    fn log_values(&self, metric: Metric) -> Vec<f64> {
-        let own = values_by_round(self.own, metric);
-        let logs: Vec<f64> = match self.baseline {
-            None => own.iter().map(|(_, value)| value.ln()).collect(),
-            Some(baseline) => {
-                let baseline: BTreeMap<_, _> = values_by_round(baseline, metric).iter().copied().collect();
-                let ratio = |(round, value): &(_, f64)| Some(value.ln() - baseline.get(round)?.ln());
-                own.iter().filter_map(ratio).collect()
-            }
-        };
-        logs.into_iter().filter(|log| log.is_finite()).collect()
+    /// Logarithms of the arm's ratio to the baseline in each round, or of the arm's value if it is the baseline.
+    fn log_values(&self, metric: Metric) -> LogValues {
+        LogValues::new(self.own, self.baseline, metric)
     }
 }
 
-fn values_by_round(cell: &CellSummary, metric: Metric) -> &[(u32, f64)] {
-    cell.metric(metric).map_or(&[], |summary| &summary.values)
+/// Why an arm that is identical to the baseline by plan, or whose optimizations do not apply, has no verdict.
+fn role_reason(run: &FinishedRun<'_>, cell: &CellSummary) -> Option<String> {
+    let role = run.plan.cell(cell.scenario, cell.size_bytes, cell.arm)?.role?;
+    (role != Role::Variant).then(|| {
+        format!(
+            "{}: the arm does the same as the baseline at this size, so a change would be noise",
+            run.plan.run
+        )
+    })
 }
 
 /// Why the results of `cell`, or the results of the baseline with which it is compared, are not usable within their own
@@ -237,7 +250,7 @@ impl ArmInBothRuns<'_> {
             return None;
         }
         let (first, second) = (self.first.log_values(metric), self.second.log_values(metric));
-        let interval = two_samples::interval(&first, &second, family.level())?;
+        let Shift { interval, .. } = Shift::new(&first, &second, family.level())?;
         let changed = matches!(
             decide_verdict(&interval, margin, BetterDirection::from(metric)),
             Verdict::Improved | Verdict::Regressed
@@ -261,9 +274,16 @@ impl ArmInBothRuns<'_> {
     ) -> RunComparison {
         let median = |cell: &CellSummary| cell.metric(metric).map(|summary| summary.median);
         let (first, second) = (self.first.log_values(metric), self.second.log_values(metric));
-        let interval: Option<Interval> = two_samples::interval(&first, &second, family.level());
-        let verdict =
-            interval.map(|interval| decide_verdict(&interval, margin, BetterDirection::from(metric)));
+        let direction = BetterDirection::from(metric);
+        let shift = Shift::new(&first, &second, family.level());
+        let interval = shift.as_ref().map(|shift| shift.interval);
+        let verdict = interval.map(|interval| decide_verdict(&interval, margin, direction));
+        let leaves_open = |shift: &Shift| {
+            shift
+                .resolution
+                .leaves_open(Some(&shift.printed), margin, direction)
+        };
+        let is_resolution_open = shift.as_ref().is_some_and(leaves_open);
         let reason = match (withheld, verdict) {
             (Some(reason), _) => Some(reason),
             (None, Some(verdict)) => self
@@ -271,11 +291,11 @@ impl ArmInBothRuns<'_> {
                 .baseline
                 .is_none()
                 .then(|| baseline_reason(verdict).to_owned()),
-            (None, None) if first.is_empty() || second.is_empty() => Some(self.no_rounds_reason()),
+            (None, None) if first.count() == 0 || second.count() == 0 => Some(self.no_rounds_reason(metric)),
             (None, None) => Some(format!(
                 "too few rounds ({} and {}) for a verdict: each run needs at least {}",
-                first.len(),
-                second.len(),
+                first.count(),
+                second.count(),
                 rank_sum::minimum_rounds(family.level()),
             )),
         };
@@ -286,23 +306,29 @@ impl ArmInBothRuns<'_> {
             metric,
             first: median(self.first.own),
             second: median(self.second.own),
-            rounds: (first.len(), second.len()),
+            rounds: (first.count(), second.count()),
             change_percent: interval.map(|interval| percent_change(interval.estimate)),
             interval_percent: interval.as_ref().map(Interval::percent),
             verdict: verdict.filter(|_| reason.is_none()),
+            inconclusive: (verdict == Some(Verdict::Inconclusive) && reason.is_none() && is_resolution_open)
+                .then_some(InconclusiveReason::Resolution),
             reason,
             baseline_changed: false,
         }
     }
 
     /// Why one of the runs has no round to compare.
-    fn no_rounds_reason(&self) -> String {
+    fn no_rounds_reason(&self, metric: Metric) -> String {
         let cells = [
             Some(self.first.own),
             Some(self.second.own),
             self.first.baseline,
             self.second.baseline,
         ];
+        let is_below = |cell: &CellSummary| cell.below_resolution.contains(&metric);
+        if cells.into_iter().flatten().any(is_below) {
+            return "the tool printed 0, which is below its resolution, so there is no ratio".to_owned();
+        }
         let reason = cells.into_iter().flatten().find_map(CellSummary::invalid_reason);
         let reason = reason
             .unwrap_or_else(|| "the arm was not measured in the same rounds as the baseline".to_owned());

@@ -192,7 +192,10 @@ mod tests {
     #[test]
     fn large_changes_are_factors() {
         assert_eq!(change(-6.24, Some((-7.94, -4.36))), "-6.2 % [-7.9, -4.4]");
-        assert_eq!(change(-99.79, Some((-99.81, -99.76))), "x 0.0021 [0.0019, 0.0024]");
+        assert_eq!(
+            change(-99.79, Some((-99.81, -99.76))),
+            "x 0.0021 [0.0019, 0.0024]"
+        );
         assert_eq!(change(1234.6, None), "x 13");
         assert_eq!(change(-100.0, None), "x 0.0");
     }

@@ -4,7 +4,7 @@ use campaign::compare::metric_name;
 use campaign::format;
 use serde_json::{Value, json};
 
-use super::format_values;
+use super::{difference_text, format_values};
 use crate::imported::{NOT_CONTROLLED, NOT_CONTROLLED_SHORT, Origin, Pair, Side, SideValue};
 use crate::report::csv::unit;
 use crate::report::text::{MIN_WIDTH, TextOptions, push_line};
@@ -35,7 +35,7 @@ pub fn text(first: &Side, second: &Side, pairs: &[Pair], options: &TextOptions<'
             format_values(metric, &pair.second.observed, noun(second)),
             format!(
                 "{}, {NOT_CONTROLLED_SHORT}",
-                format::percent(pair.second.observed.difference_percent(&pair.first.observed))
+                difference_text(&pair.second.observed, &pair.first.observed)
             ),
         ]
     });
@@ -53,10 +53,12 @@ pub fn json(first: &Side, second: &Side, pairs: &[Pair]) -> Value {
         })
     };
     let comparisons = pairs.iter().map(|pair| {
+        let difference = pair.second.observed.difference(&pair.first.observed);
         json!({
             "sizeBytes": pair.first.size, "metric": pair.first.metric, "unit": unit(pair.first.metric),
             "first": value(&pair.first), "second": value(&pair.second),
-            "differencePercent": pair.second.observed.difference_percent(&pair.first.observed),
+            "differencePercent": difference.map(|difference| difference.percent),
+            "differenceRangePercent": difference.map(|difference| difference.range_percent),
             "verdict": null,
         })
     });

@@ -1,10 +1,10 @@
 //! CSV report of an imported run. Columns with the same meaning have the same names as in the CSV report of a measured
 //! run.
 
-use crate::imported::{ImportedRun, NOT_CONTROLLED_SHORT};
+use crate::imported::{Difference, ImportedRun, NOT_CONTROLLED_SHORT};
 use crate::report::csv::{format_significant, unit};
 
-const COLUMNS: [&str; 13] = [
+const COLUMNS: [&str; 15] = [
     "run",
     "tool",
     "size_bytes",
@@ -16,6 +16,8 @@ const COLUMNS: [&str; 13] = [
     "min",
     "max",
     "uncontrolled_difference_percent",
+    "uncontrolled_difference_least_percent",
+    "uncontrolled_difference_most_percent",
     "verdict",
     "reason",
 ];
@@ -33,7 +35,10 @@ pub fn render(run: &ImportedRun) -> Result<String, ::csv::Error> {
         let baseline = run
             .value_summary(0, value.size, value.metric)
             .filter(|_| value.variant > 0);
-        let difference = baseline.map(|baseline| format_significant(observed.difference_percent(baseline)));
+        let difference = baseline.and_then(|baseline| observed.difference(baseline));
+        let column = |select: fn(Difference) -> f64| {
+            difference.map_or_else(String::new, |difference| format_significant(select(difference)))
+        };
         writer.write_record([
             run.manifest.name.clone(),
             format!("{:?}", run.manifest.tool),
@@ -45,7 +50,9 @@ pub fn render(run: &ImportedRun) -> Result<String, ::csv::Error> {
             format_significant(observed.median),
             format_significant(observed.min),
             format_significant(observed.max),
-            difference.unwrap_or_default(),
+            column(|difference| difference.percent),
+            column(|difference| difference.range_percent.0),
+            column(|difference| difference.range_percent.1),
             String::new(),
             NOT_CONTROLLED_SHORT.to_owned(),
         ])?;

@@ -17,6 +17,7 @@ pub fn render(run: &ImportedRun) -> Result<String, serde_json::Error> {
         let baseline = run
             .value_summary(0, value.size, value.metric)
             .filter(|_| value.variant > 0);
+        let difference = baseline.and_then(|baseline| observed.difference(baseline));
         json!({
             "variant": names.get(value.variant),
             "sizeBytes": value.size,
@@ -26,7 +27,9 @@ pub fn render(run: &ImportedRun) -> Result<String, serde_json::Error> {
             "median": observed.median,
             "min": observed.min,
             "max": observed.max,
-            "differencePercent": baseline.map(|baseline| observed.difference_percent(baseline)),
+            "range": [observed.range.0, observed.range.1],
+            "differencePercent": difference.map(|difference| difference.percent),
+            "differenceRangePercent": difference.map(|difference| difference.range_percent),
             "verdict": null,
         })
     });

@@ -9,8 +9,8 @@ use super::case_index::{CaseIndex, CasesOfOneValue};
 use super::{Comparison, Effect, Withheld};
 use crate::plan::{Plan, Role};
 use crate::stats::{
-    BetterDirection, BoundedPair, Margin, PairedResult, RoundEffects, StatsError, compare_bounded, percent_change,
-    signed_rank,
+    BetterDirection, BoundedPair, Margin, PairedResult, RoundEffects, StatsError, compare_bounded,
+    percent_change, signed_rank,
 };
 use crate::stopping::{ComparisonKey, Stopping};
 use crate::summarize::{METRICS, bounded_statistic};
@@ -171,7 +171,10 @@ impl RoundValues {
     fn rounds_below_resolution(&self) -> usize {
         let is_below =
             |(_, pair): &PairValue| pair.arm.is_below_resolution() || pair.baseline.is_below_resolution();
-        self.rounds.values().filter(|pairs| pairs.iter().any(is_below)).count()
+        self.rounds
+            .values()
+            .filter(|pairs| pairs.iter().any(is_below))
+            .count()
     }
 
     /// Effects of the rounds in which every pair has a ratio.

@@ -13,8 +13,8 @@ use super::case_index::{CaseIndex, CasesOfOneValue};
 use super::{Comparison, Effect, Withheld, interval_percent};
 use crate::plan::Plan;
 use crate::stats::{
-    BetterDirection, BoundedValue, Family, Interval, Margin, RoundEffects, StatsError, compare_bounded, contrast,
-    percent_change, signed_rank,
+    BetterDirection, BoundedValue, Family, Interval, Margin, RoundEffects, StatsError, compare_bounded,
+    contrast, percent_change, signed_rank,
 };
 use crate::stopping::Stopping;
 use crate::summarize::bounded_statistic;

@@ -12,9 +12,7 @@ use serde::{Serialize, Serializer};
 use super::{Comparison, Inconclusive};
 use crate::format;
 use crate::plan::{Plan, Role};
-use crate::stats::{
-    BetterDirection, Margin, RoundsToSettle, StatsError, decide_verdict, percent_change,
-};
+use crate::stats::{BetterDirection, Margin, RoundsToSettle, StatsError, decide_verdict, percent_change};
 
 /// Largest margin that is suggested, in percent. A larger one would call a doubling equivalent.
 const MAX_SUGGESTED_MARGIN: f64 = 100.0;

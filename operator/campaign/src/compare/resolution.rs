@@ -11,8 +11,7 @@ use crate::stats::percent_change;
 
 /// Names the resolution as the cause of every `Inconclusive` verdict that it leaves open.
 pub(super) fn explain(plan: &Plan, all: &mut [Comparison]) {
-    let is_open =
-        |one: &Comparison| one.is_resolution_open && one.verdict == Some(Verdict::Inconclusive);
+    let is_open = |one: &Comparison| one.is_resolution_open && one.verdict == Some(Verdict::Inconclusive);
     let explained: Vec<(usize, String)> = all
         .iter()
         .enumerate()
@@ -33,7 +32,11 @@ fn advice(plan: &Plan, all: &[Comparison], comparison: &Comparison) -> String {
             "the last digit of the printed values alone allows a change of {}, and more rounds do not narrow it",
             format::interval(percent_change(resolution.lower), percent_change(resolution.upper))
         ),
-        None => comparison.reason.as_ref().map(ToString::to_string).unwrap_or_default(),
+        None => comparison
+            .reason
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
     };
     // Writing to a String cannot fail.
     let _ = write!(

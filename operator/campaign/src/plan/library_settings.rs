@@ -47,7 +47,11 @@ mod tests {
             ("MALLOC_ARENA_MAX", true),
         ] {
             let process = process(&[(name, "1")]);
-            assert_eq!(!other_variables(&process).is_empty(), may_change_process, "{name}");
+            assert_eq!(
+                !other_variables(&process).is_empty(),
+                may_change_process,
+                "{name}"
+            );
         }
     }
 }

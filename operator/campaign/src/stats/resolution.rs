@@ -9,7 +9,8 @@ use crds::v1alpha1::Verdict;
 
 use super::error::StatsError;
 use super::{
-    BetterDirection, BoundedValue, Interval, Margin, Pair, decide_verdict, median_of, round_effect, signed_rank,
+    BetterDirection, BoundedValue, Interval, Margin, Pair, decide_verdict, median_of, round_effect,
+    signed_rank,
 };
 
 /// Values that one pair of workers measured for an arm and the baseline in the same block.
@@ -132,9 +133,15 @@ impl RoundEffects {
 
     /// Index of the first round whose effect or one of its bounds is not finite.
     pub(super) fn first_not_finite(&self) -> Option<usize> {
-        let bounds = self.bounds.iter().flat_map(|bounds| [&bounds.lower, &bounds.upper]);
+        let bounds = self
+            .bounds
+            .iter()
+            .flat_map(|bounds| [&bounds.lower, &bounds.upper]);
         let position = |effects: &Vec<f64>| effects.iter().position(|effect| !effect.is_finite());
-        std::iter::once(&self.printed).chain(bounds).filter_map(position).min()
+        std::iter::once(&self.printed)
+            .chain(bounds)
+            .filter_map(position)
+            .min()
     }
 
     /// The interval at the two-sided `level`, which includes the resolution; `None` if there are too few rounds.
@@ -162,7 +169,7 @@ impl RoundEffects {
 
 impl Resolution {
     /// The resolution of exact values with this estimate.
-    pub(super) fn of_exact(estimate: f64) -> Self {
+    pub fn of_exact(estimate: f64) -> Self {
         Self {
             lower: estimate,
             upper: estimate,
@@ -205,8 +212,14 @@ impl Resolution {
     /// Whether the resolution, rather than the noise, leaves the verdict open: without noise, there would be no other
     /// verdict, and either the resolution is wider than the margin, or the values as printed, whose interval is
     /// `printed`, would have one.
-    pub(super) fn leaves_open(&self, printed: Option<&Interval>, margin: Margin, direction: BetterDirection) -> bool {
-        let is_open = |interval: &Interval| decide_verdict(interval, margin, direction) == Verdict::Inconclusive;
+    pub fn leaves_open(
+        &self,
+        printed: Option<&Interval>,
+        margin: Margin,
+        direction: BetterDirection,
+    ) -> bool {
+        let is_open =
+            |interval: &Interval| decide_verdict(interval, margin, direction) == Verdict::Inconclusive;
         let without_noise = Interval {
             estimate: f64::midpoint(self.lower, self.upper),
             lower: self.lower,

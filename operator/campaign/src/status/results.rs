@@ -5,16 +5,13 @@ use crds::record::ProtocolUse;
 use crds::v1alpha1::{
     ArmResult, CallResult, CaseValidity, ComparisonEnd, ComparisonResult, DirectionsResult,
     ExpectationResult, FactorEffectResult, FlowsResult, FlushResult, FootprintResult, InconclusiveReason,
-    KneePosition, Metric,
-    NodeResult, OptimizationResult, PairResult, PingResult, ProtocolResult, ReadBackResult, ServingResult,
-    SweepKnee, SweepPoint, SweepResult, WithheldReason,
+    KneePosition, Metric, NodeResult, OptimizationResult, PairResult, PingResult, ProtocolResult,
+    ReadBackResult, ServingResult, SweepKnee, SweepPoint, SweepResult, WithheldReason,
 };
 
 use super::bounded::{count_comparison_values, count_result_values};
 use super::{MAX_FACTOR_EFFECTS, MAX_NODES, MAX_PAIRS, MAX_PROTOCOLS, MAX_RESULTS, MAX_SWEEPS, MAX_TEXT};
-use crate::compare::{
-    Comparison, Comparisons, FactorEffect, Inconclusive, Withheld,
-};
+use crate::compare::{Comparison, Comparisons, FactorEffect, Inconclusive, Withheld};
 use crate::format::clipped;
 use crate::plan::Plan;
 use crate::stats::{RoundsToSettle, median_of, percent_change};

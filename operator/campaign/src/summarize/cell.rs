@@ -305,7 +305,9 @@ fn cell(
         }
         let medians = |select: fn(BoundedValue) -> f64| rounds.medians(|cases| value(cases).map(select));
         if is_printed {
-            let ranges = medians(|value| value.least).into_iter().zip(medians(|value| value.most));
+            let ranges = medians(|value| value.least)
+                .into_iter()
+                .zip(medians(|value| value.most));
             let ranges = ranges.map(|((round, least), (_, most))| (round, (least, most)));
             cell.printed_ranges.insert(metric, ranges.collect());
         }

@@ -16,8 +16,7 @@ const VERDICTS: [Verdict; 4] = [
     Verdict::Inconclusive,
 ];
 
-const WITHHELD: &str =
-    "NotMeasured, FabricContradicted, DifferentDevices, ControlViolated, NotEngaged, NotApplicable, \
+const WITHHELD: &str = "NotMeasured, FabricContradicted, DifferentDevices, ControlViolated, NotEngaged, NotApplicable, \
      NotAnalyzed";
 
 const COMPARISON_LABELS: &[Label] = &[

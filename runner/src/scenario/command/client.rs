@@ -1,8 +1,8 @@
 //! The initiator's side of a measured case: executes the client and reads the case's result from its output.
 
-use command_output::{ParseError, log, parse, select};
+use command_output::{ParseError, Printed, log, parse, select};
 use crds::assignment::{CommandWorkload, Extent};
-use crds::record::{CaseFailure, CommandReport, FabricFacts, FailureReason};
+use crds::record::{CaseFailure, CommandReport, FabricFacts, FailureReason, PrintedRange};
 
 use super::execution::{self, CommandPart};
 use crate::measure::clock;
@@ -64,6 +64,14 @@ pub(super) fn execute<T: Transport>(
     Ok(output.text)
 }
 
+/// Range of a printed value before printing.
+fn range(printed: &Printed) -> PrintedRange {
+    PrintedRange {
+        least: printed.least,
+        most: printed.most,
+    }
+}
+
 /// Reads the result for `size` bytes, and lines that report a fallback.
 fn report(workload: &CommandWorkload, size: u64, text: &str) -> Result<CommandReport, CaseFailure> {
     let unreadable = |error: ParseError| {
@@ -77,7 +85,9 @@ fn report(workload: &CommandWorkload, size: u64, text: &str) -> Result<CommandRe
     let row = select(&rows, size).map_err(unreadable)?;
     Ok(CommandReport {
         latency_nanos: row.latency_nanos(),
+        latency_range: row.latency.as_ref().map(range),
         bytes_per_second: row.bytes_per_second(),
+        bandwidth_range: row.bandwidth.as_ref().map(range),
         payload_bytes: row.payload_bytes,
         fallbacks: log::read(text).fallbacks,
     })

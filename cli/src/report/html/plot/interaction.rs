@@ -24,7 +24,9 @@ const RADIUS: i32 = 4;
 
 /// Ends of the whisker of `change`, in percent, within the range of the axis. Without an interval, both are the change.
 fn ends(change: &ConditionalChange) -> (f64, f64) {
-    let (low, high) = change.interval_percent.unwrap_or((change.percent, change.percent));
+    let (low, high) = change
+        .interval_percent
+        .unwrap_or((change.percent, change.percent));
     (low.max(-MAX_CHANGE), high.min(MAX_CHANGE.max(change.percent)))
 }
 

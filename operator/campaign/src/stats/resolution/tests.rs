@@ -48,11 +48,17 @@ fn two_percent() -> Margin {
 #[test]
 fn values_that_round_apart_include_no_change() {
     // 0.01495 and 0.01505 GB/s, printed with two decimals.
-    let (baseline, arm) = (print(0.01495, 0.01, Printing::Rounds), print(0.01505, 0.01, Printing::Rounds));
+    let (baseline, arm) = (
+        print(0.01495, 0.01, Printing::Rounds),
+        print(0.01505, 0.01, Printing::Rounds),
+    );
     let effects = effects_of(&rounds_of(arm, baseline, 10));
     assert!((effects.printed[0] - 2.0_f64.ln()).abs() < 1e-12);
     let interval = effects.interval(0.05).unwrap();
-    assert!(interval.lower.abs() < 1e-9 && (interval.upper - 5.0_f64.ln()).abs() < 1e-9, "{interval:?}");
+    assert!(
+        interval.lower.abs() < 1e-9 && (interval.upper - 5.0_f64.ln()).abs() < 1e-9,
+        "{interval:?}"
+    );
     let resolution = effects.resolution().unwrap();
     let printed = signed_rank::interval(&effects.printed, 0.05);
     assert!(resolution.leaves_open(printed.as_ref(), two_percent(), BetterDirection::HigherIsBetter));
@@ -61,7 +67,10 @@ fn values_that_round_apart_include_no_change() {
 
 #[test]
 fn tenfold_change_is_decided_although_the_tool_prints_few_digits() {
-    let (baseline, arm) = (print(0.02, 0.01, Printing::Rounds), print(0.2, 0.01, Printing::Rounds));
+    let (baseline, arm) = (
+        print(0.02, 0.01, Printing::Rounds),
+        print(0.2, 0.01, Printing::Rounds),
+    );
     let effects = effects_of(&rounds_of(arm, baseline, 10));
     let interval = effects.interval(0.05).unwrap();
     assert_eq!(
@@ -79,7 +88,10 @@ fn exact_values_have_no_resolution_and_the_same_interval() {
     let effects = effects_of(&rounds);
     assert_eq!(effects, RoundEffects::from(vec![2.0_f64.ln(); 8]));
     assert_eq!(effects.resolution(), None);
-    assert_eq!(effects.interval(0.05), signed_rank::interval(&effects.printed, 0.05));
+    assert_eq!(
+        effects.interval(0.05),
+        signed_rank::interval(&effects.printed, 0.05)
+    );
 }
 
 #[test]
