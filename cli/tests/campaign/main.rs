@@ -37,6 +37,7 @@ mod records;
 mod rederived;
 mod rejected;
 mod replay;
+mod resolution;
 mod resume;
 mod rpc;
 mod run_check;

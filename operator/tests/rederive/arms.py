@@ -7,6 +7,8 @@ from .quantities import size
 NIXL_THRESHOLD = 128 * 1024
 NIXL_MIN_CHUNK = 16 * 1024
 NIXL_GROUP = 16
+# Prefixes of the variables that only libraries of transports read.
+LIBRARY_VARIABLES = ("FI_", "UCX_", "NIXL_", "RDMAV_", "IBV_", "MLX4_", "MLX5_")
 
 
 class Arm:
@@ -26,6 +28,10 @@ class Arm:
         self.channel = variant.get("channel", "Transport")
         self.arguments = variant.get("arguments") or []
         self.process = (environment, variant.get("library"), self.transport)
+
+    def other_variables(self):
+        """The environment variables that may affect more than the library of a transport."""
+        return [(name, value) for name, value in self.process[0] if not name.startswith(LIBRARY_VARIABLES)]
 
     def with_policy(self, policy):
         """Returns the same arm with a different striping policy."""

@@ -8,8 +8,8 @@ from . import histogram
 GIB = 2**30
 QUANTILES = {"LatencyP50": 0.5, "LatencyP95": 0.95, "LatencyP99": 0.99, "LatencyP99_9": 0.999}
 
-# Fields in a command's report.
-REPORTED = {"ReportedLatency": "latencyNanos", "ReportedBandwidth": "bytesPerSecond"}
+# Fields in a command's report: the value, and the range in which it was before printing.
+REPORTED = {"ReportedLatency": ("latencyNanos", "latencyRange"), "ReportedBandwidth": ("bytesPerSecond", "bandwidthRange")}
 
 # Metrics that have no value if no bytes are moved, and those that depend on the measured window.
 PER_BYTE = ("Throughput", "CpuSecondsPerGib")
@@ -89,10 +89,26 @@ class Case:
             return None
         return value if math.isfinite(value) and value > 0 else None
 
+    def bounds(self, metric):
+        """The value with the least and the greatest true value; (0, 0, greatest) if the tool printed 0. None without a
+        value."""
+        value, known = self.value(metric), None
+        if self.scenario.is_command and metric in REPORTED:
+            report = (self.posted[0] if self.posted else {}).get("command") or {}
+            known = report.get(REPORTED[metric][1])
+        if known is None:
+            return None if value is None else (value, value, value)
+        return (value or 0, min(known["least"], value or 0), max(known["most"], value or 0))
+
+    def is_below_resolution(self, metric):
+        """Whether the tool printed 0, or the true value may be 0."""
+        bounds = self.bounds(metric)
+        return bounds is not None and bounds[1] <= 0
+
     def raw_value(self, metric):
         if self.scenario.is_command or metric in REPORTED:
             report = (self.posted[0] if self.posted else {}).get("command") or {}
-            value = report.get(REPORTED.get(metric, ""))
+            value = report.get(REPORTED.get(metric, ("",))[0])
             return math.nan if value is None else value
         if metric in PER_BYTE and not self.moves_payload:
             return math.nan

@@ -24,15 +24,25 @@ class Comparison:
         self.metric = plan.scenario(key[0]).primary
         self.is_baseline = key == plan.baseline_of(key)
         self.values = [values(run, key, self.metric) for run in runs]
-        logarithms = [log_values(run, key, self.metric) for run in runs]
-        self.rounds = [len(one) for one in logarithms]
-        self.interval = two_samples.interval(*logarithms, level)
+        first, second = (LogValues(run, key, self.metric) for run in runs)
+        self.rounds = [len(first.printed), len(second.printed)]
+        self.interval = printed = two_samples.interval(first.printed, second.printed, level)
         self.withheld = self.is_baseline or any(is_withheld(run, key) for run in runs)
-        self.decided = None
-        if self.interval:
-            self.decided = inference.verdict(self.interval[1:], plan.margin, self.metric in inference.HIGHER_IS_BETTER)
+        self.decided, self.is_open = None, False
+        if printed:
+            lower = two_samples.interval(first.upper, second.lower, level)
+            upper = two_samples.interval(first.lower, second.upper, level)
+            self.interval = printed[0], lower[1], upper[2]
+            self.decided = self.decide(self.interval[1:], plan)
+            # What would remain without noise.
+            is_wide = (upper[0] - lower[0]) / 2 > math.log1p(plan.margin / 100)
+            is_hidden = is_wide or self.decide(printed[1:], plan) != "Inconclusive"
+            self.is_open = self.decide((lower[0], upper[0]), plan) == "Inconclusive" and is_hidden
         # Set for an arm if the baseline at the same size changed.
         self.baseline_changed = False
+
+    def decide(self, bounds, plan):
+        return inference.verdict(bounds, plan.margin, self.metric in inference.HIGHER_IS_BETTER)
 
     @property
     def verdict(self):
@@ -52,32 +62,51 @@ class Comparison:
         ):
             tally.compare("compare-change", f"{where} {name}", found, derived, 1e-6 * (1 + abs(derived or 0)))
         tally.compare("compare-verdict", f"{where} verdict", stored["verdict"], self.verdict)
+        cause = "Resolution" if self.verdict == "Inconclusive" and self.is_open else None
+        tally.compare("compare-verdict", f"{where} inconclusive", stored.get("inconclusive"), cause)
         tally.compare(
             "compare-verdict", f"{where} baseline changed", stored["baselineChanged"], self.baseline_changed
         )
         tally.compare("compare-verdict", f"{where} has a reason", stored["reason"] is not None, self.verdict is None)
 
 
-def values(run, key, metric):
-    """The median over the pairs in each round."""
-    return run.by_round(key, lambda case: case.value(metric))
+def values(run, key, metric, of_bounds=0):
+    """The median over the pairs in each round: of the printed values, of their lower bounds (1) or of their upper bounds
+    (2). Empty if a value is below the resolution of its tool."""
+    if run.is_below_resolution(key, metric):
+        return {}
+
+    def value(case):
+        bounds = case.bounds(metric)
+        return bounds and bounds[of_bounds]
+
+    return run.by_round(key, value)
 
 
-def log_values(run, key, metric):
-    """The logarithm of the ratio to the baseline in each round that has values for both; for the baseline itself, the
-    logarithm of its value in each round."""
-    own, baseline = (values(run, one, metric) for one in (key, run.plan.baseline_of(key)))
-    if key == run.plan.baseline_of(key):
-        return [math.log(value) for value in own.values()]
-    return [math.log(value) - math.log(baseline[number]) for number, value in own.items() if number in baseline]
+class LogValues:
+    """The logarithm of the ratio to the baseline in each round that has values for both, with its bounds; for the baseline
+    itself, the logarithm of its value in each round."""
+
+    def __init__(self, run, key, metric):
+        baseline = run.plan.baseline_of(key)
+
+        def logarithms(of_own, of_baseline):
+            own = values(run, key, metric, of_own)
+            if key == baseline:
+                return [math.log(value) for value in own.values()]
+            others = values(run, baseline, metric, of_baseline)
+            return [math.log(one) - math.log(others[number]) for number, one in own.items() if number in others]
+
+        self.printed, self.lower, self.upper = logarithms(0, 0), logarithms(1, 2), logarithms(2, 1)
 
 
 def is_withheld(run, key):
     """Whether the results of an arm, or those of the baseline with which it is compared, are not usable within their
     own run."""
     effects = run.effects(key, run.plan.scenario(key[0]).primary, run.stopping.last_round(key))
-    reason = withholding.reason(run, key, effects, comparisons.suspect(run))
-    return reason in (*comparisons.UNTRUSTED, "ControlViolated", "NotEngaged")
+    reason = withholding.reason(run, key, effects.rounds, comparisons.suspect(run))
+    is_same = key != run.plan.baseline_of(key) and run.plan.role_of(key) != "variant"
+    return is_same or reason in (*comparisons.UNTRUSTED, "ControlViolated", "NotEngaged")
 
 
 def shared(runs):
@@ -95,10 +124,11 @@ def derive(runs):
     """Every comparison of two runs, by its key."""
     plan, derived = runs[0].plan, {}
     for keys in shared(runs):
-        count = sum(key != plan.baseline_of(key) for key in keys)
+        compared_keys = [key for key in keys if key != plan.baseline_of(key)]
+        count = sum(all(run.plan.role_of(key) == "variant" for run in runs) for key in compared_keys)
         # Every pair of analyses at which the two runs may have ended.
         pairs = math.prod(len(run.plan.analyses or [None]) for run in runs)
-        compared = {key: Comparison(runs, key, plan.alpha / count / pairs) for key in keys if count}
+        compared = {key: Comparison(runs, key, plan.alpha / max(count, 1) / pairs) for key in keys if compared_keys}
         # Scenarios and sizes at which the baseline changed.
         changed = {
             key[:2] for key, one in compared.items() if one.is_baseline and one.decided in ("Improved", "Regressed")

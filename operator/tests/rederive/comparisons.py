@@ -20,29 +20,39 @@ class Comparison:
         self.margin, self.level = run.plan.margin, run.plan.level(run.plan.family[key[0]])
         self.effects = run.effects(key, metric, run.stopping.last_round(key))
         self.bounds = interval(run, self.effects, run.plan.family[key[0]])
-        self.withheld = withholding.reason(run, key, self.effects, suspect)
+        self.withheld = withholding.reason(run, key, self.effects.rounds, suspect)
         self.verdict = None
         if self.role == "variant" and self.primary and not self.withheld:
-            self.verdict = inference.verdict(self.bounds, self.margin, metric in inference.HIGHER_IS_BETTER)
+            if run.stopping.awaits():
+                self.withheld = "NotAnalyzed"
+            else:
+                self.verdict = inference.verdict(self.bounds, self.margin, metric in inference.HIGHER_IS_BETTER)
+        self.is_open = self.verdict == "Inconclusive" and inference.is_resolution_open(
+            self.effects, self.bounds, self.level, self.margin
+        )
+        self.inconclusive = "Resolution" if self.is_open else None
+        if self.verdict == "Inconclusive" and not self.is_open and self.bounds and is_noisy(run, key):
+            self.inconclusive = "Noise"
 
     def values(self):
         """The values that the status contains in parts per million, each with its tolerance."""
-        estimate = inference.estimate(self.effects) if self.effects else None
+        has_estimate = self.effects.printed and not self.stopping.awaits()
+        estimate = inference.estimate(self.effects.printed) if has_estimate else None
         lower, upper = self.bounds or (None, None)
         for field, log_ratio in {"effectPpm": estimate, "lowerPpm": lower, "upperPpm": upper}.items():
             yield "effect", field, None if log_ratio is None else ppm(inference.percent(log_ratio)), ROUNDING
         detectable = None
         if self.bounds:
-            detectable = ppm(inference.minimum_detectable_effect(self.bounds, len(self.effects), self.level, self.margin))
+            detectable = ppm(inference.minimum_detectable_effect(self.effects, self.level, self.margin))
         # Both implementations approximate the quantiles of the normal distribution.
         yield "detectable", "minimumDetectablePpm", detectable, 2 + (detectable or 0) / 1e6
 
     @functools.cached_property
     def rounds_to_settle(self):
         """The estimated number of rounds needed to settle an inconclusive verdict; None for any other verdict."""
-        if self.verdict != "Inconclusive" or self.stopping.awaits() or not self.effects:
+        if self.verdict != "Inconclusive" or self.is_open or not self.effects.printed:
             return None
-        return inference.rounds_to_settle(self.effects, self.bounds, self.level, self.margin)
+        return inference.rounds_to_settle(self.effects, self.level, self.margin)
 
 
 def ppm(percent):
@@ -52,9 +62,22 @@ def ppm(percent):
 def interval(run, effects, comparisons):
     """Confidence interval of the effects at the level of one of `comparisons` comparisons; None before the first
     analysis."""
-    if not effects or run.stopping.awaits():
+    if run.stopping.awaits():
         return None
-    return inference.interval(effects, run.plan.level(comparisons))
+    return inference.widened(effects, run.plan.level(comparisons))
+
+
+def is_noisy(run, key):
+    """Whether the interval of a control at the same size, separated from the baseline in the same way, extends beyond the
+    margin."""
+    for control in run.plan.compared():
+        is_same = control[:2] == key[:2] and run.plan.separation_of(control[2]) == run.plan.separation_of(key[2])
+        if is_same and run.plan.role_of(control) in ("negative", "control"):
+            effects = run.effects(control, run.plan.scenario(key[0]).primary, run.stopping.last_round(control))
+            bounds = interval(run, effects, run.plan.family[key[0]])
+            if bounds and inference.verdict(bounds, run.plan.margin, True) != "NoChange":
+                return True
+    return False
 
 
 def suspect(run):
@@ -86,12 +109,13 @@ def check(one, stored, tally):
     if stored:
         ended = stored.get("ended") and (stored["ended"]["rounds"], stored["ended"]["reason"])
         tally.compare("end", f"{where} ended", ended, one.stopping.ended.get(one.key))
-        tally.compare("rounds", f"{where} rounds", stored["rounds"], len(one.effects))
+        tally.compare("rounds", f"{where} rounds", stored["rounds"], one.effects.rounds)
         is_control = one.role in ("negative", "control")
         tally.compare("role", f"{where} negativeControl", stored["negativeControl"], is_control)
         tally.compare("role", f"{where} primary", stored["primary"], one.primary)
         tally.compare("verdict", f"{where} verdict", stored.get("verdict"), one.verdict)
         tally.compare("withheld", f"{where} withheld", stored.get("withheld"), one.withheld)
+        tally.compare("inconclusive", f"{where} inconclusive", stored.get("inconclusive"), one.inconclusive)
 
 
 def expectation(plan, expected, comparisons):

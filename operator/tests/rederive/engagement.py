@@ -5,10 +5,17 @@ from . import coalesce
 APPLIES = None
 
 
-def planned(arm, scenario, length, rails):
-    """The optimizations that the arm requests; `NotApplicable` for those that the spec rules out at this size."""
+def planned(arm, scenario, length, rails, uses_library):
+    """The optimizations that the arm requests; `NotApplicable` for those that the spec rules out at this size, and for all
+    if the timed operations do not use the library."""
     if scenario.is_command:
         return {}
+    found = requested(arm, scenario, length, rails)
+    return found if uses_library else dict.fromkeys(found, "NotApplicable")
+
+
+def requested(arm, scenario, length, rails):
+    """The optimizations of an arm whose timed operations use the library."""
     _, chunk, last, posts, *_ = arm.posting(scenario, length, rails)
     found = {}
     if arm.inject is not None:
@@ -52,4 +59,4 @@ def derive(arm, plan, scenario, length, cases):
         "Doorbell": lambda: doorbell(total, max(one["postsPerBurst"] for one in counters)),
         "Coalesce": lambda: coalesce.engagement(shape, of_baseline, plan.rails, cases),
     }
-    return {name: known or rules[name]() for name, known in planned(arm, scenario, length, plan.rails).items()}
+    return {name: known or rules[name]() for name, known in planned(arm, scenario, length, plan.rails, plan.uses_library(scenario, arm)).items()}

@@ -68,7 +68,7 @@ class Cell:
         for active, key in self.keys.items():
             if active:
                 shared = self.run.effects(key, self.scenario.primary, self.run.stopping.last_round(key))
-                found[active] = withholding.reason(self.run, key, shared, suspect)
+                found[active] = withholding.reason(self.run, key, shared.rounds, suspect)
                 if found[active] is None and self.run.plan.role_of(key) == "negative":
                     found[active] = "NotApplicable"
         return found
@@ -86,10 +86,11 @@ class Cell:
             if values and not self.run.stopping.awaits():
                 bounds = inference.interval(values, level)
             verdict = None
-            if values and not blocked and set(factors) <= set(applying):
+            if values and not self.run.stopping.awaits() and not blocked and set(factors) <= set(applying):
                 higher = self.scenario.primary in inference.HIGHER_IS_BETTER
                 verdict = inference.verdict(bounds, self.run.plan.margin, higher)
-            yield kind, factors, len(values), inference.estimate(values) if values else None, bounds, verdict
+            has_estimate = values and not self.run.stopping.awaits()
+            yield kind, factors, len(values), inference.estimate(values) if has_estimate else None, bounds, verdict
 
 
 def check(run, status, tally):

@@ -39,6 +39,34 @@ def interval(values, level):
     return averages[excluded], averages[-1 - excluded]
 
 
+def widened(effects, level):
+    """Interval of the effects of rounds, from the bounds of each; None if there are too few rounds."""
+    printed = interval(effects.printed, level) if effects.printed else None
+    if printed is None or effects.is_exact:
+        return printed
+    return interval(effects.lower, level)[0], interval(effects.upper, level)[1]
+
+
+def resolution(effects):
+    """The bounds that would remain without noise; both are the estimate if the values are exact."""
+    if effects.is_exact:
+        return (estimate(effects.printed),) * 2
+    return estimate(effects.lower), estimate(effects.upper)
+
+
+def is_resolution_open(effects, bounds, level, margin):
+    """Whether the resolution leaves an inconclusive verdict open, whatever the number of rounds."""
+    if effects.below:
+        return True
+    if not effects.printed or effects.is_exact or verdict(bounds, margin, True) != "Inconclusive":
+        return False
+    found, printed = resolution(effects), interval(effects.printed, level)
+    if verdict(found, margin, True) != "Inconclusive":
+        return False
+    is_wide = (found[1] - found[0]) / 2 > math.log1p(margin / 100)
+    return is_wide or (printed is not None and verdict(printed, margin, True) != "Inconclusive")
+
+
 def percent(log_ratio):
     return 100 * math.expm1(log_ratio)
 
@@ -80,14 +108,36 @@ def reach(count, level):
     return half, half + normal.inv_cdf(0.8) * math.sqrt(math.pi / (3 * count) + half**2 / (2 * count))
 
 
-def minimum_detectable_effect(bounds, count, level, margin):
-    """Minimum detectable effect in percent, at 80 percent power."""
-    half, needed = reach(count, level)
-    return percent(math.log1p(margin / 100) + (bounds[1] - bounds[0]) / 2 / half * needed)
+def minimum_detectable_effect(effects, level, margin):
+    """Minimum detectable effect in percent, at 80 percent power; None without an interval."""
+    bounds = interval(effects.printed, level) if effects.printed else None
+    if bounds is None:
+        return None
+    half, needed = reach(len(effects.printed), level)
+    center, (lower, upper) = estimate(effects.printed), resolution(effects)
+    blurred = max(center - lower, upper - center)
+    return percent(math.log1p(margin / 100) + blurred + (bounds[1] - bounds[0]) / 2 / half * needed)
 
 
-def rounds_to_settle(values, bounds, level, margin):
-    """Estimated number of rounds needed to settle an inconclusive verdict; None if more than 60 are needed."""
+def distance_from_edge(bounds, margin):
+    """Distance of the bounds without noise from the nearest edge of the margin; None if they lie on both sides of one."""
+    edge, (lower, upper) = math.log1p(margin / 100), bounds
+    if lower >= edge:
+        return lower - edge
+    if upper <= -edge:
+        return -edge - upper
+    inside = edge - max(abs(lower), abs(upper))
+    return inside if inside >= 0 else None
+
+
+def rounds_to_settle(effects, level, margin):
+    """Estimated number of rounds needed to settle an inconclusive verdict; None if more than 60 are needed, or if the
+    resolution rules out any other verdict."""
+    values = effects.printed
+    distance = distance_from_edge(resolution(effects), margin)
+    if distance is None:
+        return None
+    bounds = interval(values, level)
     minimum = math.ceil(math.log2(2 / level))
     least = max(minimum, len(values) + 1)
     if bounds:
@@ -97,6 +147,5 @@ def rounds_to_settle(values, bounds, level, margin):
     else:
         center = statistics.median(values)
         scale = 1.4826 * statistics.median(abs(value - center) for value in values)
-    distance = abs(abs(estimate(values)) - math.log1p(margin / 100))
     counts = (count for count in range(least, 61) if scale * reach(count, level)[1] < distance)
     return next(counts, None)

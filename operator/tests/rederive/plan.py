@@ -127,9 +127,22 @@ class Plan:
             same, others_differ = True, arm.arguments != self.baseline.arguments
         else:
             same, others_differ = self.post_alike(scenario, arm, length), self.channels_differ(scenario, arm, length)
+            if not others_differ and not any(self.uses_library(scenario, one) for one in (arm, self.baseline)):
+                return "negative" if self.differs_only_in_library(arm) else "variant"
         if self.separation_of(arm.name) != "tuning" or not same or others_differ:
             return "variant"
         return "negative" if arm.inject == self.baseline.inject else "not applicable"
+
+    def uses_library(self, scenario, arm):
+        """Whether the timed operations of an arm may use the library of its transport."""
+        if scenario.kind == "rpc":
+            return arm.channel == "Transport"
+        return scenario.kind != "footprint" and scenario.mode not in ("Filesystem", "Multicast")
+
+    def differs_only_in_library(self, arm):
+        """Whether an arm differs from the baseline only in settings of the library: its transport, its directory, its
+        variables and how it posts."""
+        return arm.image == self.baseline.image and arm.other_variables() == self.baseline.other_variables()
 
     def post_alike(self, scenario, arm, length):
         """Whether an arm posts what the baseline posts."""

@@ -45,6 +45,9 @@ def check(run, key, stored, tally):
     tally.compare("median", f"{where} cpuPercent", stored.get("cpuPercent"), whole(load), ROUNDING)
     for field, (metric, factor) in MEDIANS.items():
         median = run.median(key, lambda case, metric=metric: case.value(metric))
+        if run.is_below_resolution(key, metric):
+            # The other cases would be a selection by their values.
+            median = None
         derived = whole(None if median is None else median * factor)
         tally.compare("median", f"{where} {field}", stored.get(field), derived, ROUNDING)
 

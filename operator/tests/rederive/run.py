@@ -108,6 +108,10 @@ class Run:
         valid = self.valid(key, last)
         return flows.combine(valid) if self.plan.many_to_many else valid
 
+    def is_below_resolution(self, key, metric):
+        """Whether a valid case of a cell has a value below the resolution of its tool, so that the cell has no median."""
+        return any(case.is_below_resolution(metric) for case in self.units(key))
+
     def by_round(self, key, value):
         """For each round, the median over its pairs of `value`, which is a function of a case."""
         values = collections.defaultdict(list)
@@ -127,14 +131,36 @@ class Run:
         cases = self.valid(key, last)
         return engagement.derive(self.plan.arm(arm), self.plan, self.plan.scenario(scenario), length, cases)
 
-    def effects(self, key, metric, last):
-        """The effect in each round up to `last`: the median over its pairs of the log ratio to the baseline."""
+    def ratios(self, key, metric, last):
+        """For each round up to `last`, the bounds of the values of the arm and of the baseline in each pair."""
         baseline = {
-            (case.round, case.pair): case.value(metric) for case in self.units(self.plan.baseline_of(key), last)
+            (case.round, case.pair): case.bounds(metric) for case in self.units(self.plan.baseline_of(key), last)
         }
         rounds = collections.defaultdict(list)
         for case in self.units(key, last):
-            both = case.value(metric), baseline.get((case.round, case.pair))
+            both = case.bounds(metric), baseline.get((case.round, case.pair))
             if None not in both:
-                rounds[case.round].append(math.log(both[0]) - math.log(both[1]))
-        return [statistics.median(rounds[number]) for number in sorted(rounds)]
+                rounds[case.round].append(both)
+        return [rounds[number] for number in sorted(rounds)]
+
+    def effects(self, key, metric, last):
+        """The effects of the rounds up to `last`."""
+        return Effects(self.ratios(key, metric, last))
+
+
+class Effects:
+    """The effect of each round, the median over its pairs of the log ratio to the baseline: of the printed values, and its
+    lower and upper bound. If a value is below its tool's resolution, there is no effect."""
+
+    def __init__(self, rounds):
+        self.rounds = len(rounds)
+        self.below = sum(any(own[1] <= 0 or base[1] <= 0 for own, base in pairs) for pairs in rounds)
+        rounds = [] if self.below else rounds
+        self.printed = [median_ratio(pairs, 0, 0) for pairs in rounds]
+        self.lower = [median_ratio(pairs, 1, 2) for pairs in rounds]
+        self.upper = [median_ratio(pairs, 2, 1) for pairs in rounds]
+        self.is_exact = self.lower == self.printed == self.upper
+
+
+def median_ratio(pairs, of_arm, of_baseline):
+    return statistics.median(math.log(own[of_arm]) - math.log(base[of_baseline]) for own, base in pairs)

@@ -134,7 +134,7 @@ class Stopping:
     def end(self, key, last, later):
         """`Settled`, `Futile` or `NoVerdict`; None if the comparison continues."""
         primary, role = self.plan.scenario(key[0]).primary, self.plan.role_of(key)
-        withheld = withholding.reason(self.run, key, self.run.effects(key, primary, last), self.suspect, last)
+        withheld = withholding.reason(self.run, key, self.run.effects(key, primary, last).rounds, self.suspect, last)
         if withheld == "ControlViolated":
             return None
         # The interval of an arm without a difference from the baseline is valid, so expectations about it can be
@@ -152,13 +152,19 @@ class Stopping:
     def answer(self, key, metric, decides, last, later):
         level = self.plan.level(self.plan.family[key[0]])
         effects = self.run.effects(key, metric, last)
-        bounds = inference.interval(effects, level) if effects else None
+        bounds = inference.widened(effects, level)
         if not bounds:
             return "open"
         if decides(bounds):
             return "Settled"
-        totals = [one - (last - len(effects)) for one in later]
-        futile = is_futile(bounds, inference.estimate(effects), len(effects), totals, level, decides)
+        printed, center = inference.interval(effects.printed, level), inference.estimate(effects.printed)
+        lower, upper = inference.resolution(effects)
+
+        def decides_later(found):
+            return decides((found[0] - (center - lower), found[1] + (upper - center)))
+
+        totals = [one - (last - effects.rounds) for one in later]
+        futile = is_futile(printed, center, effects.rounds, totals, level, decides_later)
         return "Futile" if futile else "open"
 
 

@@ -51,7 +51,7 @@ def impossible(case, endpoints, off_fabric):
 
 def has_measurements(posted, case):
     if case.scenario.is_command:
-        return case.value(case.scenario.primary) is not None
+        return case.bounds(case.scenario.primary) is not None
     window = measured_window(posted)
     payload = window["payloadBytes"] or case.key[1] == 0
     return window["operations"] and window["elapsedNanos"] and payload and samples(posted)

@@ -3,16 +3,16 @@
 import math
 
 
-def reason(run, key, effects, suspect, last=math.inf):
-    """The most fundamental reason, as named in the `withheld` field of a comparison. `effects` contains the effect of
-    each round, and `suspect` the scenarios and sizes at which a control shows a change. Only rounds up to `last` are
+def reason(run, key, rounds, suspect, last=math.inf):
+    """The most fundamental reason, as named in the `withheld` field of a comparison. `rounds` is the number of
+    rounds in which both arms have a value, and `suspect` the scenarios and sizes at which a control shows a change. Only rounds up to `last` are
     considered. The machines are compared only up to the round in which the comparison ended."""
     for one in (run.plan.baseline_of(key), key):
         if any(case.proof == "Contradicted" for case in run.measured(one, last)):
             return "FabricContradicted"
         if not run.valid(one, last):
             return "NotMeasured"
-    if not effects:
+    if not rounds:
         return "NotMeasured"
     end = min(last, run.stopping.ended.get(key, (math.inf,))[0])
     is_separate = run.plan.separation_of(key[2]) == "image"

@@ -309,3 +309,88 @@ fn assignment_omits_finished_blocks() {
     let all = (0..plan.blocks_total).collect();
     assert!(assignment(&plan, leg, inputs(&all)).rounds.is_empty());
 }
+
+/// Role of arm 1 at the only size of the only scenario.
+fn role_of_second_arm(variant: &str, scenario: &str) -> Role {
+    let scenarios = format!("  scenarios: [{{name: one, integrity: false, {scenario}}}]\n");
+    let plan = plan_variants(&format!(", {variant}"), &scenarios).unwrap();
+    plan.scenarios[0]
+        .cells
+        .iter()
+        .find(|cell| cell.arm == 1)
+        .and_then(|cell| cell.role)
+        .unwrap()
+}
+
+#[test]
+fn variant_that_changes_only_an_unused_library_is_a_negative_control() {
+    const FILES: &str =
+        "parameterServing: {mode: Filesystem, directory: /tmp, sizes: [64Ki], workers: [1], maxTime: 1s}";
+    const DATAGRAMS: &str = "parameterServing: {mode: Multicast, sizes: [64Ki], workers: [1], maxTime: 1s}";
+    const WRITES: &str = "parameterServing: {mode: Push, sizes: [64Ki], workers: [1], maxTime: 1s}";
+    let library = "{name: b, env: [{name: FI_TCP_NODELAY, value: '0'}]}";
+    let provider = "{name: b, transport: {libfabric: {provider: net, rails: 4}}}";
+    let tuning = "{name: b, striping: {policy: Single}}";
+    let process = "{name: b, env: [{name: LD_PRELOAD, value: /x.so}, {name: FI_X, value: '1'}]}";
+    let image = "{name: b, image: other}";
+    for scenario in [FILES, DATAGRAMS] {
+        for variant in [library, provider, tuning] {
+            assert_eq!(
+                role_of_second_arm(variant, scenario),
+                Role::NegativeControl,
+                "{variant} {scenario}"
+            );
+        }
+        for variant in [process, image] {
+            assert_eq!(
+                role_of_second_arm(variant, scenario),
+                Role::Variant,
+                "{variant} {scenario}"
+            );
+        }
+    }
+    for variant in [library, provider] {
+        assert_eq!(role_of_second_arm(variant, WRITES), Role::Variant, "{variant}");
+    }
+}
+
+#[test]
+fn local_calls_of_two_arms_differ_only_in_what_is_not_a_library() {
+    const CALLS: &str = "rpc: {pattern: Call, payloads: [SmallTensor], iterations: 10}";
+    let plan = |variants: &str| {
+        let run = crate::fixture::run_from_yaml(&format!(
+            "{HEAD}  variants: [{variants}]\n  scenarios: [{{name: one, integrity: false, {CALLS}}}]\n"
+        ));
+        plan(&validate(&run).unwrap()).unwrap()
+    };
+    let role = |variants: &str| plan(variants).scenarios[0].cells[1].role.unwrap();
+    assert_eq!(
+        role("{name: a, channel: Local}, {name: b, channel: Local, env: [{name: FI_X, value: '1'}]}"),
+        Role::NegativeControl
+    );
+    assert_eq!(
+        role("{name: a, channel: Local}, {name: b, channel: UnixSocket, env: [{name: FI_X, value: '1'}]}"),
+        Role::Variant,
+        "the channels differ"
+    );
+    assert_eq!(
+        role(
+            "{name: a, channel: Local}, {name: b, channel: Local, env: [{name: OMP_NUM_THREADS, value: '1'}]}"
+        ),
+        Role::Variant
+    );
+    assert_eq!(
+        role("{name: a}, {name: b, env: [{name: FI_X, value: '1'}]}"),
+        Role::Variant,
+        "calls over the transport use its library"
+    );
+    let reason =
+        plan("{name: a, channel: Local}, {name: b, channel: Local, env: [{name: UCX_X, value: '1'}]}");
+    let notes = check(&reason);
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.message.contains("do not use the library")),
+        "{notes:?}"
+    );
+}

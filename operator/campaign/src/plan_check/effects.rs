@@ -7,7 +7,7 @@ use crds::units::Size;
 use crds::v1alpha1::{LibfabricProvider, PingPongOperation, TransferOperation, TransportSpec};
 
 use super::{Notes, Severity};
-use crate::plan::{Arm, Cell, Plan, PlannedScenario, Role, Separation};
+use crate::plan::{Arm, Cell, LIBRARY_NOT_USED, Plan, PlannedScenario, Role, Separation};
 
 /// Maximum length in bytes of a two-sided message with efa-direct: one packet of the device.
 const EFA_DIRECT_MESSAGE_BYTES: u64 = 8 * 1024;
@@ -139,14 +139,17 @@ fn check_identical(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
         let identical = cells(scenario, index).filter(|cell| cell.role == Some(Role::NegativeControl));
         let sizes: Vec<_> = identical.map(|cell| Size(cell.size_bytes).to_string()).collect();
         if !sizes.is_empty() {
+            let (name, sizes) = (&scenario.assignment.name, sizes.join(", "));
+            let reason = match plan.uses_library(scenario, index) {
+                true => format!("{} posts exactly as the baseline does at {sizes}", arm.name),
+                false => format!(
+                    "{LIBRARY_NOT_USED}, and {} changes nothing else at {sizes}, so there is no verdict",
+                    arm.name
+                ),
+            };
             notes.add(
                 Severity::Notice,
-                format!(
-                    "scenario {}: {} posts exactly as the baseline does at {}: negative control",
-                    scenario.assignment.name,
-                    arm.name,
-                    sizes.join(", ")
-                ),
+                format!("scenario {name}: {reason}: negative control"),
             );
         }
     }
@@ -257,7 +260,8 @@ fn check_expectations(plan: &Plan, notes: &mut Notes) {
     }
 }
 
-/// Whether the arm of `cell` differs from the baseline only in optimizations, and none of them applies in the cell.
+/// Whether the arm of `cell` does the same as the baseline, or differs from it only in optimizations of which none applies
+/// in the cell.
 fn is_ineffective(plan: &Plan, cell: &Cell) -> bool {
     let tuning_only = plan
         .arms
@@ -267,5 +271,6 @@ fn is_ineffective(plan: &Plan, cell: &Cell) -> bool {
         .optimizations
         .iter()
         .all(|planned| planned.not_applicable.is_some());
-    tuning_only && none_applies && !cell.optimizations.is_empty()
+    cell.role == Some(Role::NegativeControl)
+        || (tuning_only && none_applies && !cell.optimizations.is_empty())
 }

@@ -3,8 +3,8 @@
 use crds::v1alpha1::{
     AttemptState, AttemptStatus, CallResult, CallSection, CaseValidity, Condition, DirectionsResult,
     Engagement, EnvironmentSummary, ExecutionStatus, ExpectationOutcome, ExpectationResult, FlowsResult,
-    KneePosition, Metric, Optimization, OptimizationResult, PairResult, PingResult, PlacementStatus,
-    RpcPayload, SweepKnee, SweepPoint, SweepResult,
+    InconclusiveReason, KneePosition, Metric, Optimization, OptimizationResult, PairResult, PingResult,
+    PlacementStatus, RpcPayload, SweepKnee, SweepPoint, SweepResult,
 };
 
 use super::*;
@@ -115,6 +115,7 @@ fn comparison(arm_index: usize, size: u64) -> ComparisonResult {
         minimum_detectable_ppm: Some(123_456),
         verdict: verdicts.get(size as usize % 4).copied(),
         withheld: None,
+        inconclusive: Some(InconclusiveReason::Resolution),
         reason: Some(text()),
         rounds_to_settle: Some(1000),
         ended: None,
