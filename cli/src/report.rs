@@ -15,6 +15,7 @@ pub mod json;
 pub mod junit;
 pub mod labels;
 pub mod markdown;
+pub mod noise;
 pub mod observations;
 pub mod openmetrics;
 pub mod overview;

@@ -7,7 +7,7 @@ use campaign::plan::PlannedScenario;
 
 use super::comparison::{BaselineText, ComparisonText};
 use super::result_table::ResultTable;
-use super::{Report, factors, isolated, labels, overview, serving, stopping, sweep};
+use super::{Report, factors, isolated, labels, noise, overview, serving, stopping, sweep};
 
 /// Maximum number of warnings shown. The JSON and HTML reports contain all of them.
 const MAX_WARNINGS: usize = 5;
@@ -54,11 +54,8 @@ fn head(text: &mut String, report: &Report<'_>) {
         text,
         &format!("- fabric {}", escape(&overview::fabric(summary.fabric.as_ref()))),
     );
-    line(
-        text,
-        &format!("- noise {}", escape(&overview::noise_floor(report, None))),
-    );
-    if let Some(noise) = overview::noise_above_margin(report) {
+    line(text, &format!("- noise {}", escape(&noise::floor(report, None))));
+    if let Some(noise) = noise::above_margin(report) {
         line(text, &format!("- **noisy**: {}", escape(&noise)));
     }
     for (heading, counts) in isolated::run_lines(report) {

@@ -1,8 +1,7 @@
-//! Summary of a whole run, shared by the report formats: outcome, fabric, library, settings and noise floor.
+//! Summary of a whole run, shared by the report formats: outcome, fabric, library and settings.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use campaign::compare::metric_name;
 use campaign::distinct::distinct;
 use campaign::format;
 use campaign::plan::{Plan, Role, Separation};
@@ -13,7 +12,7 @@ use campaign::summarize::{
 use crds::assignment::Extent;
 use crds::record::LibraryFacts;
 use crds::v1alpha1::{
-    Engagement, ExpectationOutcome, FabricProof, MemoryKind, Metric, Optimization, Stop, TransportSpec,
+    Engagement, ExpectationOutcome, FabricProof, MemoryKind, Optimization, Stop, TransportSpec,
 };
 
 use super::Report;
@@ -298,60 +297,6 @@ pub fn seed(plan: &Plan) -> String {
         "seed"
     };
     format!("{kind} {}", plan.seed)
-}
-
-/// Describes the noise floor of one scenario, or of all scenarios if `scenario` is `None`: for each primary metric, the
-/// widest control-arm interval, and the number of sizes that have such an interval.
-///
-/// Like the margin, the floor is symmetric on the log scale: ±2 % covers the ratios from 1/1.02 to 1.02.
-pub fn noise_floor(report: &Report<'_>, scenario: Option<usize>) -> String {
-    let mut floors: BTreeMap<Metric, f64> = BTreeMap::new();
-    let mut known: BTreeMap<(usize, u64), bool> = BTreeMap::new();
-    let controls = report.evaluation.comparisons.primary().filter(|one| {
-        one.role == Role::ControlArm && scenario.is_none_or(|scenario| one.scenario == scenario)
-    });
-    for control in controls {
-        // A run may have one control arm for each separation. A size counts only if all of its control arms have an
-        // interval.
-        *known
-            .entry((control.scenario, control.size_bytes))
-            .or_insert(true) &= control.interval.is_some();
-        if let Some(interval) = &control.interval {
-            let floor = floors.entry(control.metric).or_default();
-            *floor = floor.max(interval.lower.abs()).max(interval.upper.abs());
-        }
-    }
-    if known.is_empty() {
-        return "unknown: the run has no control arm (spec.sampling.control)".to_owned();
-    }
-    if floors.is_empty() {
-        return "unknown: too few valid rounds for an interval of the control arm".to_owned();
-    }
-    let floors: Vec<String> = floors
-        .iter()
-        .map(|(metric, floor)| format!("{} within ±{:.1} %", metric_name(*metric), percent_change(*floor)))
-        .collect();
-    let sizes = match known.values().filter(|known| **known).count() {
-        covered if covered == known.len() => "all sizes".to_owned(),
-        covered => format!("{covered} of {} sizes", known.len()),
-    };
-    format!("{} (control arm, {sizes})", floors.join(", "))
-}
-
-/// Says that the noise forbids an answer at the run's margin, and what would allow one, for the widest of the controls
-/// whose interval extends beyond the margin; `None` if there are none. The number of affected sizes follows if there are
-/// several.
-pub fn noise_above_margin(report: &Report<'_>) -> Option<String> {
-    let noise = &report.evaluation.comparisons.noise;
-    let widest = noise
-        .iter()
-        .max_by(|one, other| one.reach_percent.total_cmp(&other.reach_percent))?;
-    let sizes: BTreeSet<(usize, u64)> = noise.iter().map(|one| (one.scenario, one.size_bytes)).collect();
-    let others = match sizes.len() {
-        1 => String::new(),
-        count => format!(" ({count} sizes of the run are affected)"),
-    };
-    Some(format!("{widest}{others}"))
 }
 
 /// Groups `cells` of one arm and scenario by the engagement of `optimization` and the reason for it. Returns each group

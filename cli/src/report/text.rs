@@ -9,7 +9,7 @@ use std::fmt::Write;
 use campaign::format;
 
 use super::observations::{self, ObservationKind};
-use super::{Report, factors, isolated, labels, overview, serving, stopping, sweep};
+use super::{Report, factors, isolated, labels, noise, overview, serving, stopping, sweep};
 
 /// Width in columns if the output is not a terminal.
 pub const DEFAULT_WIDTH: u16 = 132;
@@ -82,8 +82,8 @@ fn head(text: &mut String, report: &Report<'_>, state_summary: Option<&str>, wid
     for pair in &summary.environment.device_pairs {
         push_line(text, "devices", pair, width);
     }
-    push_line(text, "noise", &overview::noise_floor(report, None), width);
-    if let Some(noise) = overview::noise_above_margin(report) {
+    push_line(text, "noise", &noise::floor(report, None), width);
+    if let Some(noise) = noise::above_margin(report) {
         push_line(text, "noisy", &noise, width);
     }
     push_line(text, "verdict", &report.evaluation.comparisons.verdict, width);

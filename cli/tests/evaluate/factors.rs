@@ -109,7 +109,15 @@ fn finds_planted_main_effects_and_a_planted_interaction() {
     assert!(lower < main(0.9) && main(0.9) < upper, "{doorbell:?}");
     let together = at(Interaction, &[INJECT, DOORBELL]);
     assert_effect(together, -20.0, Verdict::Regressed);
-    let [without, with] = together.conditional_percent.unwrap();
+    let changes = together.conditional.unwrap();
+    for change in &changes {
+        let (lower, upper) = change.interval_percent.unwrap();
+        assert!(
+            lower <= change.percent && change.percent <= upper && lower < upper,
+            "{change:?}"
+        );
+    }
+    let [without, with] = changes.map(|change| change.percent);
     assert!(
         (without - 25.0).abs() < 2.0 && with.abs() < 2.0,
         "{without} {with}"

@@ -113,11 +113,16 @@ fn values_are_medians_and_ranges_of_logs() {
         (2, 1_856_700.0, 1_806_700.0, 1_906_700.0)
     );
     assert_eq!(at(1, 1 << 30), None, "its log does not contain this size");
-    let difference = at(1, 1 << 29).unwrap().difference_percent(&default);
+    let difference = at(1, 1 << 29).unwrap().difference(&default).unwrap();
+    let percent = |other: f64, one: f64| (other / one - 1.0) * 100.0;
     assert!(
-        (difference - (1206.7 / 1856.7 - 1.0) * 100.0).abs() < 1e-9,
-        "{difference}"
+        (difference.percent - percent(1206.7, 1856.7)).abs() < 1e-9,
+        "{difference:?}"
     );
+    // The tool prints one decimal: each value is known to within 0.05 us.
+    let (least, most) = difference.range_percent;
+    assert!((least - percent(1206.65, 1856.75)).abs() < 1e-6, "{difference:?}");
+    assert!((most - percent(1206.75, 1856.65)).abs() < 1e-6, "{difference:?}");
 }
 
 #[test]

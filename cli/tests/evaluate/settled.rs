@@ -214,9 +214,21 @@ fn no_verdict_exists_before_the_first_analysis() {
     );
     let evaluation = campaign::evaluate(&campaign.plan, &reports).unwrap();
     assert_eq!(evaluation.outcome(), RunOutcome::Incomplete);
-    for comparison in evaluation.comparisons.primary() {
-        assert_eq!(comparison.interval, None);
-        assert_ne!(comparison.verdict, Some(Verdict::Improved));
+    for comparison in &evaluation.comparisons.all {
+        assert_eq!(
+            (comparison.interval, comparison.verdict),
+            (None, None),
+            "{comparison:?}"
+        );
+        assert_eq!(
+            (comparison.effect, comparison.pairs.len()),
+            (None, 0),
+            "{comparison:?}"
+        );
+        assert!(
+            comparison.round_percents.is_empty() && comparison.reason.is_some(),
+            "{comparison:?}"
+        );
     }
     let inject = evaluation.comparisons.find(0, 64, 1, Metric::LatencyP50).unwrap();
     let reason = inject.reason.as_ref().unwrap().to_string();

@@ -7,7 +7,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::isolated::capitalized;
 use super::{environment, verdicts};
 use crate::report::comparison::ResultClass;
-use crate::report::{Report, isolated, overview, stopping};
+use crate::report::{Report, isolated, noise, overview, stopping};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -88,14 +88,14 @@ fn header(report: &Report<'_>) -> Markup {
             h1 { (report.plan.run) }
             p.settings { (overview::transport(report)) " · " (overview::settings(report).join(" · ")) }
             p class={ "overall " (verdicts::css_class(class)) } { (outcome) }
-            @if let Some(noise) = overview::noise_above_margin(report) {
+            @if let Some(noise) = noise::above_margin(report) {
                 p class={ "overall " (verdicts::css_class(ResultClass::Suspect)) } { "Noisy: " (noise) "." }
             }
             dl {
                 dt { "Verdict" } dd { (report.evaluation.comparisons.verdict) }
                 dt { "Fabric" } dd { (overview::fabric(summary.fabric.as_ref())) }
                 dt { "Noise floor" }
-                dd { (overview::noise_floor(report, None)) }
+                dd { (noise::floor(report, None)) }
                 @for (heading, counts) in isolated::run_lines(report) {
                     dt { (capitalized(heading)) } dd { (counts) }
                 }

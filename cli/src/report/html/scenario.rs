@@ -10,7 +10,7 @@ use super::legend::{is_control, legend};
 use super::plot::{self, Curve, Curves, Dot, EffectPlot, Point, Tail};
 use super::verdicts::arm_name;
 use super::{HtmlError, factors, isolated, plot_markup, result_tables, serving};
-use crate::report::{Report, labels, overview};
+use crate::report::{Report, labels, noise, overview};
 
 /// Maximum number of sizes with a tail plot.
 const MAX_TAILS: usize = 12;
@@ -45,7 +45,7 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
                         "Change in " (labels::metric_title(&scenario.assignment.workload, scenario.primary)) " at each size, with its interval. "
                         "The band is the margin of " (report.plan.sampling.margin_percent) " %. "
                         "Hollow dots have no verdict. A chevron at the edge marks a change or an interval that extends beyond the plot. "
-                        "Noise floor: " (overview::noise_floor(report, Some(index))) "."
+                        "Noise floor: " (noise::floor(report, Some(index))) "."
                     }
                     (effect)
                 }

@@ -124,3 +124,97 @@ pub(super) fn explain(plan: &Plan, noise: &[NoiseAboveMargin], all: &mut [Compar
         comparison.inconclusive = widest.cloned().map(Inconclusive::Noise);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::plan;
+    use crate::stats::Interval;
+    use crate::validate::validate;
+
+    /// A plan with the variants `b` in the baseline's process and `c` in another, and a control arm for each: arms 3 and
+    /// 4.
+    fn planned() -> crate::plan::HashedPlan {
+        let run = crate::fixture::run_from_yaml(
+            "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: test}\nspec:\n  baseline: a\n  \
+             variants: [{name: a}, {name: b, inject: {maxBytes: 64}}, {name: c, env: [{name: FI_X, value: '1'}]}]\n  \
+             transport: {libfabric: {provider: tcp}}\n  scenarios: [{name: s, pingPong: {sizes: [64]}}]\n",
+        );
+        plan(&validate(&run).unwrap()).unwrap()
+    }
+
+    /// The comparison of `arm` with the interval from `lower` to `upper`, in percent.
+    fn comparison(plan: &Plan, arm: usize, (lower, upper): (f64, f64)) -> Comparison {
+        let log = |percent: f64| (percent / 100.0).ln_1p();
+        let interval = Interval {
+            estimate: log(lower.midpoint(upper)),
+            lower: log(lower),
+            upper: log(upper),
+            level: 0.05,
+        };
+        let role = plan.cell(0, 64, arm).unwrap().role.unwrap();
+        Comparison {
+            scenario: 0,
+            size_bytes: 64,
+            arm,
+            metric: Metric::LatencyP50,
+            primary: true,
+            role,
+            rounds: 10,
+            ended: None,
+            effect: None,
+            interval: Some(interval),
+            printed_interval: Some(interval),
+            resolution: None,
+            is_resolution_open: false,
+            control_interval: None,
+            minimum_detectable_percent: None,
+            verdict: (role == Role::Variant).then_some(Verdict::Inconclusive),
+            reason: None,
+            inconclusive: None,
+            rounds_to_settle: None,
+            rounds_to_equivalence: Some(RoundsToSettle::About(44)),
+            round_percents: Vec::new(),
+            pairs: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn control_beyond_the_margin_says_what_would_suffice() {
+        let plan = planned();
+        let quiet = comparison(&plan, 3, (-1.9, 1.9));
+        assert_eq!(find(&plan, &[quiet]).unwrap(), []);
+        let noisy = comparison(&plan, 3, (-17.9, 12.0));
+        let found = find(&plan, &[noisy]).unwrap();
+        let [noise] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        // -17.9 % is the inverse of +21.8 %.
+        assert_eq!(noise.sufficient_margin_percent, Some(22));
+        assert_eq!(
+            noise.to_string(),
+            "the noise is above the margin: the control arm varies within \u{b1}21.8 % at 64 B, so this machine cannot \
+             answer at a margin of 2 %; about 44 rounds or a margin of at least 22 % would suffice"
+        );
+        let hopeless = comparison(&plan, 3, (-80.0, 400.0));
+        assert_eq!(
+            find(&plan, &[hopeless]).unwrap()[0].sufficient_margin_percent,
+            None
+        );
+    }
+
+    #[test]
+    fn only_controls_with_the_same_separation_explain_a_verdict() {
+        let plan = planned();
+        let mut all = [
+            comparison(&plan, 1, (-3.0, 3.0)),
+            comparison(&plan, 2, (-3.0, 3.0)),
+            comparison(&plan, 3, (-1.0, 1.0)),
+            comparison(&plan, 4, (-5.0, 5.0)),
+        ];
+        let noise = find(&plan, &all).unwrap();
+        explain(&plan, &noise, &mut all);
+        let causes = all.each_ref().map(|one| one.inconclusive.is_some());
+        assert_eq!(causes, [false, true, false, false], "{all:?}");
+    }
+}

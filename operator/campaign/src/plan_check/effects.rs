@@ -260,8 +260,8 @@ fn check_expectations(plan: &Plan, notes: &mut Notes) {
     }
 }
 
-/// Whether the arm of `cell` does the same as the baseline, or differs from it only in optimizations of which none applies
-/// in the cell.
+/// Whether the arm of `cell` does the same as the baseline, or differs from it only in optimizations that do not apply in
+/// the cell.
 fn is_ineffective(plan: &Plan, cell: &Cell) -> bool {
     let tuning_only = plan
         .arms

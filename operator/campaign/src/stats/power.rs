@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn resolution_that_covers_an_edge_of_the_margin_is_never_settled() {
         let family = Family::new(1, 95.0).unwrap();
-        let values = rounds(10, 0.05, 0.01);
+        let values = rounds(10, 0.05, 0.03);
         let interval = signed_rank::interval(&values, family.level()).unwrap();
         let around = |half: f64| Inputs {
             resolution: Resolution {
