@@ -153,7 +153,11 @@ impl AnalysisInputs<'_> {
         analysis: &InterimAnalysis,
     ) -> QuestionState {
         let Some(interval) = &comparison.interval else {
-            return QuestionState::Open;
+            // A value below the resolution of its tool remains one, so there will be no interval.
+            return match comparison.is_resolution_open {
+                true => QuestionState::Futile,
+                false => QuestionState::Open,
+            };
         };
         let decides = |interval: &Interval| match question {
             Question::Verdict(direction) => {

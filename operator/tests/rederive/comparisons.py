@@ -67,17 +67,23 @@ def interval(run, effects, comparisons):
     return inference.widened(effects, run.plan.level(comparisons))
 
 
-def is_noisy(run, key):
-    """Whether the interval of a control at the same size, separated from the baseline in the same way, extends beyond the
-    margin."""
-    for control in run.plan.compared():
-        is_same = control[:2] == key[:2] and run.plan.separation_of(control[2]) == run.plan.separation_of(key[2])
-        if is_same and run.plan.role_of(control) in ("negative", "control"):
-            effects = run.effects(control, run.plan.scenario(key[0]).primary, run.stopping.last_round(control))
+@functools.lru_cache(maxsize=2)
+def noisy_controls(run):
+    """Keys of the controls whose interval extends beyond the margin."""
+    found = []
+    for key in run.plan.compared():
+        if run.plan.role_of(key) in ("negative", "control"):
+            effects = run.effects(key, run.plan.scenario(key[0]).primary, run.stopping.last_round(key))
             bounds = interval(run, effects, run.plan.family[key[0]])
             if bounds and inference.verdict(bounds, run.plan.margin, True) != "NoChange":
-                return True
-    return False
+                found.append(key)
+    return found
+
+
+def is_noisy(run, key):
+    """Whether a control at the same size, separated from the baseline in the same way, extends beyond the margin."""
+    separation = run.plan.separation_of
+    return any(one[:2] == key[:2] and separation(one[2]) == separation(key[2]) for one in noisy_controls(run))
 
 
 def suspect(run):

@@ -154,7 +154,8 @@ class Stopping:
         effects = self.run.effects(key, metric, last)
         bounds = inference.widened(effects, level)
         if not bounds:
-            return "open"
+            # A value below the resolution of its tool remains one.
+            return "Futile" if effects.below else "open"
         if decides(bounds):
             return "Settled"
         printed, center = inference.interval(effects.printed, level), inference.estimate(effects.printed)

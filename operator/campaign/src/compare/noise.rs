@@ -65,7 +65,11 @@ impl fmt::Display for NoiseAboveMargin {
             format::size(self.size_bytes),
             self.margin_percent
         )?;
-        let rounds = self.sufficient_rounds.map(|rounds| rounds.to_string());
+        let rounds = match self.sufficient_rounds {
+            Some(rounds @ RoundsToSettle::About(_)) => Some(rounds.to_string()),
+            // A run cannot have more rounds than the maximum.
+            Some(RoundsToSettle::MoreThan(_)) | None => None,
+        };
         let margin = self
             .sufficient_margin_percent
             .map(|percent| format!("a margin of at least {percent} %"));

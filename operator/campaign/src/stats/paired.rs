@@ -123,8 +123,8 @@ pub fn compare_bounded(
         return PairedResult::without_interval(rounds.count(), NoInterval::NotFinite { round });
     }
     let printed = &rounds.printed;
-    let interval = rounds.interval(family.level());
-    let printed_interval = signed_rank::interval(printed, family.level());
+    let printed_interval = rounds.printed_interval(family.level());
+    let interval = printed_interval.and_then(|found| rounds.with_resolution(found, family.level()));
     let estimate = interval
         .map(|interval| interval.estimate)
         .or_else(|| signed_rank::estimate(printed));

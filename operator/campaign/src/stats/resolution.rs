@@ -146,7 +146,16 @@ impl RoundEffects {
 
     /// The interval at the two-sided `level`, which includes the resolution; `None` if there are too few rounds.
     pub fn interval(&self, level: f64) -> Option<Interval> {
-        let printed = signed_rank::interval(&self.printed, level)?;
+        self.with_resolution(self.printed_interval(level)?, level)
+    }
+
+    /// The interval of the values as printed, without their resolution; `None` if there are too few rounds.
+    pub fn printed_interval(&self, level: f64) -> Option<Interval> {
+        signed_rank::interval(&self.printed, level)
+    }
+
+    /// Extends `printed`, the interval of the values as printed at the two-sided `level`, by the resolution.
+    pub(super) fn with_resolution(&self, printed: Interval, level: f64) -> Option<Interval> {
         let Some(bounds) = &self.bounds else {
             return Some(printed);
         };
