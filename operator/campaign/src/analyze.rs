@@ -154,7 +154,8 @@ impl AnalysisInputs<'_> {
     ) -> QuestionState {
         let Some(interval) = &comparison.interval else {
             // A value below the resolution of its tool remains one, so there will be no interval.
-            return match comparison.is_resolution_open {
+            let is_below_resolution = comparison.is_resolution_open && comparison.resolution.is_none();
+            return match is_below_resolution {
                 true => QuestionState::Futile,
                 false => QuestionState::Open,
             };

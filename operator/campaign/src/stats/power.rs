@@ -223,7 +223,7 @@ mod tests {
             ..inputs(&values, interval.estimate, Some(&interval), &family)
         };
         assert_eq!(around(0.04).rounds_to_settle(), None);
-        let Some(RoundsToSettle::About(coarse)) = around(0.02).rounds_to_settle() else {
+        let Some(RoundsToSettle::About(coarse)) = around(0.01).rounds_to_settle() else {
             panic!("not settled")
         };
         let Some(RoundsToSettle::About(exact)) = around(0.0).rounds_to_settle() else {

@@ -140,3 +140,34 @@ pub fn effects(plot: &EffectPlot<'_>) -> Result<String, DrawError> {
         Ok(())
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Number of lines in the plot of a single change of +5 % with this interval.
+    fn lines(interval: (f64, f64)) -> usize {
+        let plot = EffectPlot {
+            description: "",
+            rows: vec!["64 B".to_owned()],
+            arms: vec![1],
+            dots: vec![Dot {
+                row: 0,
+                arm: 1,
+                control: false,
+                has_verdict: false,
+                percent: 5.0,
+                interval: Some(interval),
+                rounds: Vec::new(),
+            }],
+            margin: (-2.0, 2.0),
+        };
+        effects(&plot).unwrap().matches("<polyline").count()
+    }
+
+    #[test]
+    fn ends_beyond_the_plot_are_marked() {
+        assert_eq!(lines((-20.0, 900.0)), lines((-20.0, MAX_CHANGE)) + 1);
+        assert_eq!(lines((-20.0, 900.0)), lines((-20.0, 2000.0)));
+    }
+}

@@ -72,3 +72,25 @@ pub fn interaction(plot: &Interaction<'_>) -> Result<String, DrawError> {
         Ok(())
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_change_has_a_whisker() {
+        let change = |interval_percent| ConditionalChange {
+            percent: 5.0,
+            interval_percent,
+        };
+        let draw = |interval| {
+            let plot = Interaction {
+                description: "",
+                points: vec![(64, [change(interval), change(interval)])],
+            };
+            interaction(&plot).unwrap()
+        };
+        assert_ne!(draw(Some((-14.3, 38.0))), draw(Some((4.0, 6.0))));
+        assert_ne!(draw(Some((-14.3, 38.0))), draw(None));
+    }
+}
