@@ -100,14 +100,20 @@ fn cell(metric: Metric, observed: Option<&ValueSummary>, baseline: Option<&Value
     )
 }
 
-/// Formats the change from `baseline` to `observed` with the bounds that follow from the last printed digit.
+/// Formats the change from `baseline` to `observed`, with the bounds that follow from the last printed digit if they differ
+/// from the change as it is formatted.
 fn difference_text(observed: &ValueSummary, baseline: &ValueSummary) -> String {
     match observed.difference(baseline) {
         None => "no difference, below the resolution".to_owned(),
         Some(Difference {
             percent,
             range_percent,
-        }) => format::change(percent, Some(range_percent)),
+        }) => {
+            let text = |percent: f64| format::change(percent, None);
+            let (least, most) = range_percent;
+            let is_narrow = text(least) == text(percent) && text(most) == text(percent);
+            format::change(percent, (!is_narrow).then_some(range_percent))
+        }
     }
 }
 
