@@ -3,6 +3,7 @@
 
 mod compare;
 pub mod directory;
+mod evidence;
 mod manifest;
 mod values;
 
@@ -93,8 +94,7 @@ impl ImportedRun {
         let warnings = warnings(&manifest, logs, &values);
         let mut reported = Vec::new();
         for (stored, log) in manifest.logs.iter().zip(logs) {
-            let lanes = log.evidence.lanes.iter();
-            reported.extend(lanes.map(|lane| format!("{} ({}): {lane}", stored.variant, stored.source)));
+            reported.extend(evidence::paths(stored, &log.evidence));
         }
         Ok(Self {
             manifest,
@@ -127,13 +127,7 @@ fn check_distinct(manifest: &Manifest) -> Result<(), ImportedRunError> {
 fn warnings(manifest: &Manifest, logs: &[Log], values: &[Value]) -> Vec<String> {
     let mut warnings = Vec::new();
     for (stored, log) in manifest.logs.iter().zip(logs) {
-        for line in &log.evidence.fallbacks {
-            warnings.push(format!(
-                "{}: {} reports a fallback, so its values may have been measured on a different path than intended: \
-                 {line}",
-                stored.variant, stored.source
-            ));
-        }
+        warnings.extend(evidence::warnings(stored, &log.evidence));
     }
     for (index, name) in manifest.variants().iter().enumerate() {
         let counts = values.iter().filter(|value| value.variant == index);

@@ -1,6 +1,7 @@
 //! Reads the log of a tool that was run without fabricbench. The results become values of a report, so reading fails if
 //! the log may be incomplete, contains several runs, or was written by another tool.
 
+use crds::record::CommandLog;
 use crds::v1alpha1::{CommandPattern, CommandTool};
 use snafu::{Snafu, ensure};
 
@@ -19,8 +20,8 @@ pub struct Log {
     pub rows: Vec<Row>,
     /// Name of the test, such as `RDMA_Write BW Test`; `None` if the tool does not print it.
     pub test: Option<String>,
-    /// Log lines in which the tool's libraries report the data path.
-    pub evidence: log::Evidence,
+    /// Log lines that are evidence of the data path, or make the values doubtful.
+    pub evidence: CommandLog,
 }
 
 /// Reason that a log cannot be imported, with a fix.

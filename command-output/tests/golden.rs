@@ -2,6 +2,7 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use command_output::{ParseError, log, parse, select};
+use crds::record::LogLineKind;
 use crds::v1alpha1::CommandTool;
 
 macro_rules! golden {
@@ -217,41 +218,80 @@ fn nixlbench() {
     assert!(matches!(error, ParseError::UnknownColumn { .. }), "{error}");
 }
 
+/// Kind and names of each line of evidence in a log.
+fn evidence(output: &str) -> Vec<(LogLineKind, String)> {
+    let lines = log::read(output).lines.into_iter();
+    lines.map(|line| (line.kind, line.names.join(" "))).collect()
+}
+
+/// Lines of the tools' own libraries on a machine without RDMA devices.
 #[test]
-fn parses_ucx_lanes() {
-    let lanes = |output| {
-        let found = log::read(output);
-        (found.lanes, found.fallbacks.len())
-    };
-    let one = |lane: &str| vec![lane.to_owned()];
+fn lanes_of_ucx_are_the_data_path() {
+    let path = |names: &str| vec![(LogLineKind::Path, names.to_owned())];
+    assert_eq!(evidence(golden!("made/ucx_perftest-1.13-info")), path("tcp"));
+    assert_eq!(evidence(golden!("made/ucx_perftest-1.22-info")), path("tcp"));
     assert_eq!(
-        lanes(golden!("made/ucx_perftest-1.13-info")),
-        (one("UCX tag(tcp/lo tcp/eth0)"), 0)
-    );
-    assert_eq!(
-        lanes(golden!("made/ucx_perftest-1.22-info")),
-        (one("UCX tag(tcp/lo tcp/eth0)"), 0)
-    );
-    assert_eq!(
-        lanes(golden!("made/ucx_perftest-1.22-put-info")),
-        (one("UCX rma(sysv/memory posix/memory)"), 0)
+        evidence(golden!("made/ucx_perftest-1.22-put-info")),
+        path("sysv posix")
     );
     // Remote access over TCP is emulated.
     assert_eq!(
-        lanes(golden!("made/ucx_perftest-1.13-put-info")),
-        (one("UCX rma_am(tcp/lo)"), 1)
+        evidence(golden!("made/ucx_perftest-1.13-put-info")),
+        [(LogLineKind::Emulation, "tcp".to_owned())]
+    );
+    assert_eq!(
+        evidence(golden!("made/ucx_perftest-1.13-put-protocols")),
+        [(LogLineKind::Emulation, "tcp".to_owned())]
+    );
+    assert_eq!(
+        evidence(golden!("made/ucx_perftest-1.13-rc-not-available")),
+        [
+            (LogLineKind::Refusal, "rc_x".to_owned()),
+            (LogLineKind::Path, "tcp".to_owned())
+        ]
     );
 }
 
 #[test]
-fn parses_nccl_network() {
-    let found = log::read(golden!("published/nccl-tests-all_reduce_perf-2.10-mpirun"));
+fn networks_of_nccl_are_the_data_path() {
     assert_eq!(
-        found.lanes,
+        evidence(golden!("published/nccl-tests-all_reduce_perf-2.10-mpirun")),
         [
-            "NCCL NET/OFI Selected Provider is efa (found 1 nics)",
-            "NCCL network AWS Libfabric"
+            (LogLineKind::Path, "efa".to_owned()),
+            (LogLineKind::Path, "AWS Libfabric".to_owned())
         ]
     );
-    assert_eq!(found.fallbacks, Vec::<String>::new());
+}
+
+#[test]
+fn libfabric_reports_the_fabric_and_providers_without_devices() {
+    assert_eq!(
+        evidence(golden!("made/fi_pingpong-1.17-info")),
+        [
+            (LogLineKind::Refusal, "verbs".to_owned()),
+            (LogLineKind::Path, "192.0.2.0/24".to_owned())
+        ]
+    );
+}
+
+#[test]
+fn other_golden_logs_contain_no_doubtful_line() {
+    for (output, names) in [
+        (golden!("made/fi_pingpong-1.17-default"), &[][..]),
+        (golden!("made/transfer_engine_bench-0.3.13-write"), &["tcp"]),
+        (golden!("published/fabtests-machine-readable"), &[]),
+        (golden!("published/nixlbench-1.0-ci"), &[]),
+        (golden!("published/nccl-tests-all_reduce_perf-2.13"), &[]),
+        (golden!("published/perftest-ib_write_bw-gbits"), &["IB"]),
+        (golden!("published/perftest-ib_write_lat"), &["IB"]),
+    ] {
+        let found = evidence(output);
+        let doubtful: Vec<_> = found
+            .iter()
+            .filter(|(kind, _)| *kind != LogLineKind::Path)
+            .collect();
+        assert!(doubtful.is_empty(), "{doubtful:?}");
+        let found: Vec<_> = found.iter().map(|(_, names)| names.as_str()).collect();
+        assert_eq!(found, names);
+    }
 }

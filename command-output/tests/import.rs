@@ -214,10 +214,15 @@ fn test_name_and_library_log_lines_are_parsed() {
     let log = golden!("published/nccl-tests-all_reduce_perf-2.10-mpirun");
     let found = read(CommandTool::NcclTests, None, log.as_bytes()).unwrap();
     assert_eq!(found.test, None);
-    assert!(found.evidence.lanes.iter().any(|lane| lane.contains("efa")));
+    assert_eq!(found.evidence.lines[0].names, ["efa"]);
     let log = format!("{log}W: falling back to sockets\n");
     let found = read(CommandTool::NcclTests, None, log.as_bytes()).unwrap();
-    assert_eq!(found.evidence.fallbacks, ["W: falling back to sockets"]);
+    let last = found.evidence.lines.last().unwrap();
+    assert_eq!(
+        (last.text.as_str(), &last.rule, last.line),
+        ("W: falling back to sockets", &None, log.lines().count() as u64)
+    );
+    assert_eq!(found.evidence.unrecognized, 1);
 }
 
 #[test]

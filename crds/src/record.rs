@@ -7,6 +7,7 @@
 //! remain valid.
 
 mod case;
+mod command_log;
 mod durations;
 mod environment;
 mod hardware;
@@ -17,10 +18,11 @@ mod serving;
 use serde::{Deserialize, Serialize};
 
 pub use case::{
-    CallReport, CaseFailure, CaseRecord, CaseResult, CommandLog, CommandReport, ExclusiveQuantiles,
-    FailureReason, FootprintReport, IntegrityReport, InterfaceDelta, Measurement, Mismatch, OpenLoopReport,
-    PingReport, Posted, PostingCounters, PrintedRange, SideReport, Simultaneous, SoftwareDevice,
+    CallReport, CaseFailure, CaseRecord, CaseResult, CommandReport, ExclusiveQuantiles, FailureReason,
+    FootprintReport, IntegrityReport, InterfaceDelta, Measurement, Mismatch, OpenLoopReport, PingReport,
+    Posted, PostingCounters, PrintedRange, SideReport, Simultaneous, SoftwareDevice,
 };
+pub use command_log::{CommandLog, CommandProgram, LogLine, LogLineKind, LogStream};
 pub use durations::Durations;
 pub use environment::{
     ClockFacts, ColdRecord, EndpointsRecord, FabricFacts, HostEnvironment, InjectLimits, LibraryFacts,

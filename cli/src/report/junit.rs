@@ -3,7 +3,7 @@
 //! with tensor consumers, and one for each variant, which fails if the variant regresses.
 //!
 //! A result that leads to exit status 1 is a failure, and a result that leads to exit status 3 is an error. An
-//! undecided result is skipped, with the reason. The test of a variant therefore passes only if the results rule out a
+//! undecided result is skipped, with the reason. The warnings are the error output of the first test. The test of a variant therefore passes only if the results rule out a
 //! regression at every size.
 
 use campaign::compare::{Comparison, Withheld};
@@ -58,7 +58,11 @@ fn validity_test_case(report: &Report<'_>) -> TestCase {
             &problem,
         )
     });
-    TestCase::new("complete and trustworthy", status)
+    let mut test = TestCase::new("complete and trustworthy", status);
+    if !summary.warnings.is_empty() {
+        test.set_system_err(summary.warnings.join("\n"));
+    }
+    test
 }
 
 /// Lists the results that cannot be trusted, each with its reason.

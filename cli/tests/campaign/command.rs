@@ -105,14 +105,26 @@ fn failures_of_misbehaving_programs_are_explained() {
 }
 
 #[test]
-fn fallback_in_the_output_contradicts_the_requested_fabric() {
-    let fallback = format!("echo 'WARN: provider unavailable, falling back to sockets' >&2; {RESULT}");
-    let stored = run(&manifest("[{name: base}]", &fallback), "script", "2");
+fn refused_provider_in_the_output_contradicts_the_requested_fabric() {
+    let refused = "libfabric:1:2::core:core:verify_filter_names():554<warn> provider tcp is unknown, misspelled or DL provider?";
+    let fallback = format!("echo '{refused}' >&2; {RESULT}");
+    let tcp = |manifest: String| manifest.replace("{loopback: {}}", "{libfabric: {provider: tcp}}");
+    let stored = run(&tcp(manifest("[{name: base}]", &fallback)), "script", "2");
     assert_eq!(stored.failures(), Vec::new(), "the command itself succeeds");
     let status = stored.status();
     let fabric = status.fabric.as_ref().unwrap();
     assert_eq!(fabric.proof, FabricProof::Contradicted, "{fabric:?}");
-    assert!(fabric.reason.contains("falling back to sockets"), "{fabric:?}");
+    assert!(
+        fabric
+            .reason
+            .contains("line 1 of the standard error of the client on rank 0"),
+        "{fabric:?}"
+    );
+    assert!(fabric.reason.contains("provider tcp is unknown"), "{fabric:?}");
+    assert!(
+        fabric.reason.contains("rule libfabric/unknown-provider"),
+        "{fabric:?}"
+    );
     assert!(
         status.comparisons.iter().all(|one| one.verdict.is_none()),
         "{:?}",
@@ -125,9 +137,19 @@ fn fallback_in_the_output_contradicts_the_requested_fabric() {
         values.collect::<Vec<_>>()
     );
 
-    let honest = run(&manifest("[{name: base}]", RESULT), "script", "1");
-    let fabric = honest.status().fabric.as_ref().unwrap();
-    assert_ne!(fabric.proof, FabricProof::Contradicted, "{fabric:?}");
+    // The same line does not contradict a request for another path, and a line without a rule contradicts nothing.
+    let unknown = format!("echo 'WARN: provider unavailable, falling back to sockets'; {RESULT}");
+    for (script, text) in [
+        (RESULT, None),
+        (fallback.as_str(), Some("provider tcp is unknown")),
+        (unknown.as_str(), Some("falling back to sockets")),
+    ] {
+        let stored = run(&manifest("[{name: base}]", script), "script", "1");
+        let fabric = stored.status().fabric.as_ref().unwrap();
+        assert_ne!(fabric.proof, FabricProof::Contradicted, "{fabric:?}");
+        let warnings = stored.status().warnings.join("\n");
+        assert!(text.is_none_or(|text| warnings.contains(text)), "{warnings}");
+    }
 }
 
 #[test]

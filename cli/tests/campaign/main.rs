@@ -20,6 +20,7 @@ mod factors;
 mod harness;
 mod import;
 mod libraries;
+mod log_lines;
 mod lost_processes;
 mod manifest;
 mod many_to_many;

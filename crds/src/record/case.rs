@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Durations, ServingReport};
+use super::{CommandLog, Durations, ServingReport};
 use crate::assignment::Pass;
 use crate::histogram::Histogram;
 use crate::omitted::is_zero;
@@ -188,7 +188,10 @@ pub struct CommandReport {
     /// not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_bytes: Option<u64>,
-    /// Log lines in which a library reports a data path other than the requested one.
+    /// Log lines of the client.
+    #[serde(default, skip_serializing_if = "CommandLog::is_empty")]
+    pub log: CommandLog,
+    /// Lines that earlier runners recorded as reports of a fallback, without a rule. No longer written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallbacks: Vec<String>,
 }
@@ -203,19 +206,6 @@ pub struct PrintedRange {
     pub least: f64,
     /// Greatest value that is printed in this way.
     pub most: f64,
-}
-
-/// Data path that a command's libraries reported in the invocation in round 0, which is not measured.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct CommandLog {
-    /// UCX lanes or NCCL networks that the libraries selected.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub lanes: Vec<String>,
-    /// Log lines in which a library reports a data path other than the requested one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub fallbacks: Vec<String>,
 }
 
 /// Memory use of a host and its consumers, in bytes. Sums over consumers do not include the host.

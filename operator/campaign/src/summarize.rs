@@ -134,6 +134,7 @@ pub fn summarize(plan: &Plan, reports: &Reports, stopping: &Stopping) -> Summary
     let primary: Vec<Metric> = plan.scenarios.iter().map(|scenario| scenario.primary).collect();
     let mut warnings = notes::warnings(plan, reports, &endpoints, &progress);
     let sweeps = sweep::sweeps(plan, &cells);
+    warnings.extend(fabric::log_warnings(plan, reports));
     warnings.extend(warnings::warnings(plan, &cells, &sweeps));
     Summary {
         blocks_done: progress.done,

@@ -1,11 +1,11 @@
 """Decides whether the bytes that a command reports used the requested fabric."""
 
+from . import log_lines
 from .endpoints import is_requested
 from .traffic import COVERAGE, counted, is_looped_back
 
 # Tools whose library logs the data path in round 0.
 LOGGED = ("UcxPerftest", "Nixlbench", "NcclTests")
-SOCKETS = ("tcp/", "NET/Socket", "network Socket")
 
 
 def proof(case, cases, checks, records, endpoints, transport):
@@ -14,9 +14,9 @@ def proof(case, cases, checks, records, endpoints, transport):
     report = (case.sides[0].get("posted") or {}).get("command") or {}
     logs = [one.record["result"].get("checked", {}).get("command") for one in checks if is_same(one, case)]
     logs = [log for log in logs if log is not None]
-    if not all(is_requested(one, transport) for one in facts if one) or report.get("fallbacks"):
+    if not all(is_requested(one, transport) for one in facts if one):
         return "Contradicted"
-    if any(contradicts(log, transport) for log in logs):
+    if log_lines.contradict(report, logs, case.key[1], transport):
         return "Contradicted"
     interfaces = [side.get("interfaces") or [] for side in case.sides]
     payload = report.get("payloadBytes")
@@ -32,20 +32,6 @@ def proof(case, cases, checks, records, endpoints, transport):
 
 def is_same(check, case):
     return (check.key, check.pair) == (case.key, case.pair)
-
-
-def contradicts(log, transport):
-    """Whether a log reports a path other than the requested one, or only sockets for a transport with RDMA devices."""
-    lanes = log.get("lanes") or []
-    sockets = lanes and all(any(word in lane for word in SOCKETS) for lane in lanes)
-    return bool(log.get("fallbacks")) or bool(sockets and uses_devices(transport))
-
-
-def uses_devices(transport):
-    libfabric, ucx = transport.get("libfabric") or {}, transport.get("ucx") or {}
-    named = libfabric.get("provider") in ("efa", "efa-direct", "verbs")
-    lanes = set(ucx.get("transports") or []) - {"tcp", "shm", "sm", "self", "posix", "sysv", "cma", "cuda_copy", "cuda_ipc"}
-    return named or bool(lanes) or "verbs" in transport or "nixl" in transport
 
 
 def largest(interfaces):

@@ -12,8 +12,22 @@ use command_output::MAX_OUTPUT_BYTES;
 pub struct Output {
     /// Standard output, followed by standard error.
     pub text: String,
+    /// Length of the standard output in `text`, in bytes.
+    stdout_bytes: usize,
     /// Whether a stream exceeded the limit.
     pub is_truncated: bool,
+}
+
+impl Output {
+    /// Standard output.
+    pub fn stdout(&self) -> &str {
+        self.text.get(..self.stdout_bytes).unwrap_or_default()
+    }
+
+    /// Standard error.
+    pub fn stderr(&self) -> &str {
+        self.text.get(self.stdout_bytes..).unwrap_or_default()
+    }
 }
 
 /// Stream that is being collected.
@@ -63,14 +77,17 @@ fn add(shared: &Mutex<CollectedBytes>, bytes: &[u8]) {
     collected.is_truncated |= bytes.len() > room;
 }
 
-/// Returns what has been collected from `streams` so far.
+/// Returns what has been collected from `streams` so far. The first stream is the standard output.
 pub(super) fn collected_output(streams: &[Stream]) -> Output {
     let mut output = Output::default();
-    for stream in streams {
+    for (index, stream) in streams.iter().enumerate() {
         let collected = stream.collected.lock().unwrap_or_else(PoisonError::into_inner);
         output.text.push_str(&String::from_utf8_lossy(&collected.bytes));
         if !output.text.is_empty() && !output.text.ends_with('\n') {
             output.text.push('\n');
+        }
+        if index == 0 {
+            output.stdout_bytes = output.text.len();
         }
         output.is_truncated |= collected.is_truncated;
     }
@@ -88,7 +105,9 @@ mod tests {
         while !streams.iter().all(Stream::has_ended) {
             thread::yield_now();
         }
-        assert_eq!(collected_output(&streams).text, "out\nerr\u{fffd}\n");
+        let output = collected_output(&streams);
+        assert_eq!(output.text, "out\nerr\u{fffd}\n");
+        assert_eq!((output.stdout(), output.stderr()), ("out\n", "err\u{fffd}\n"));
         assert!(!collected_output(&streams).is_truncated);
         let long = [collect(vec![b'x'; MAX_OUTPUT_BYTES + 1])];
         while !long[0].has_ended() {

@@ -1,12 +1,13 @@
 //! Combines two integrity reports of one case, from several threads or from both sides. Performs no I/O.
 
-use crds::record::{CommandLog, IntegrityReport};
+use command_output::log;
+use crds::record::IntegrityReport;
 
 /// Combines two reports. The checksums cover the bytes of `first`, followed by the bytes of `second`.
 pub fn combine(first: IntegrityReport, second: IntegrityReport) -> IntegrityReport {
     if first.command.is_some() || second.command.is_some() {
         return IntegrityReport {
-            command: Some(combine_logs(
+            command: Some(log::combine(
                 first.command.unwrap_or_default(),
                 second.command.unwrap_or_default(),
             )),
@@ -34,20 +35,6 @@ pub fn combine(first: IntegrityReport, second: IntegrityReport) -> IntegrityRepo
         duplicated_chunks: first.duplicated_chunks + second.duplicated_chunks,
         command: None,
     }
-}
-
-/// Combines the reports of both sides of a command, omitting duplicates.
-fn combine_logs(mut first: CommandLog, second: CommandLog) -> CommandLog {
-    let add = |lines: &mut Vec<String>, more: Vec<String>| {
-        for line in more {
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
-        }
-    };
-    add(&mut first.lanes, second.lanes);
-    add(&mut first.fallbacks, second.fallbacks);
-    first
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! JUnit XML report of an imported run: a single test that ends in an error, so that no CI gate accepts the run as a
-//! measured run.
+//! measured run. The warnings are the error output of the test.
 
 use quick_junit::{NonSuccessKind, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
@@ -17,6 +17,9 @@ pub fn render(run: &ImportedRun) -> Result<String, SerializeError> {
         .set_description(NOT_CONTROLLED);
     let mut test = TestCase::new("complete and trustworthy", status);
     test.set_classname(name);
+    if !run.warnings.is_empty() {
+        test.set_system_err(run.warnings.join("\n"));
+    }
     let mut suite = TestSuite::new(name);
     suite.add_property(("controlled", "false"));
     suite.add_property(("verdict", "none: not controlled"));

@@ -10,7 +10,9 @@
 
 mod command;
 mod expected_traffic;
+mod log_lines;
 mod provider;
+mod requested;
 mod software;
 
 use std::collections::BTreeMap;
@@ -19,6 +21,8 @@ use crds::assignment::{Pass, Workload};
 use crds::record::InterfaceDelta;
 use crds::v1alpha1::FabricProof;
 use serde::Serialize;
+
+pub(super) use log_lines::warnings as log_warnings;
 
 use super::{CaseCheck, CaseProof, EndpointIndex};
 use crate::collect::{Case, CaseOutcome, Measured, Reports, Side};

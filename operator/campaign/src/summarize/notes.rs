@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use command_output::log;
 use crds::record::WarningReason;
 
 use super::endpoints::EndpointIndex;
@@ -57,7 +58,11 @@ pub(super) fn warnings(
             .record
             .rank
             .map_or_else(String::new, |rank| format!(", rank {rank}"));
-        format!("{:?}{rank}: {}", from.record.reason, from.record.message)
+        let meaning = match from.record.reason {
+            WarningReason::LibraryOutput => library_output(&from.record.message),
+            _ => String::new(),
+        };
+        format!("{:?}{rank}: {}{meaning}", from.record.reason, from.record.message)
     });
     let throttling_unknown = reports.cases.iter().any(|case| match &case.outcome {
         CaseOutcome::Measured(measured) => [&measured.initiator, &measured.target]
@@ -97,6 +102,18 @@ pub(super) fn warnings(
             .chain(libraries::differences(plan))
             .chain(more),
     )
+}
+
+/// What the log lines in the output of a library show, for the end of a warning. Empty if no rule recognizes a line.
+fn library_output(output: &str) -> String {
+    let lines = log::read(output).lines.into_iter().filter_map(|line| {
+        let rule = line.rule?;
+        Some(format!(
+            " [{}; rule {rule}]",
+            log::meaning(line.kind, &line.names)
+        ))
+    });
+    lines.collect()
 }
 
 fn deduplicate(messages: impl Iterator<Item = String>) -> Vec<String> {

@@ -2,9 +2,10 @@
 
 use command_output::{ParseError, Printed, log, parse, select};
 use crds::assignment::{CommandWorkload, Extent};
-use crds::record::{CaseFailure, CommandReport, FabricFacts, FailureReason, PrintedRange};
+use crds::record::{CaseFailure, CommandProgram, CommandReport, FabricFacts, FailureReason, PrintedRange};
 
-use super::execution::{self, CommandPart};
+use super::execution;
+use crate::command::Output;
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::scenario::case::Case;
@@ -37,11 +38,11 @@ impl<'a> Client<'a> {
 impl<T: Transport> Work<T> for Client<'_> {
     fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<ThreadMeasurement>, CaseFailure> {
         let start = clock::now();
-        let text = execute(engine, self.case, self.workload, self.facts, &[])?;
+        let output = execute(engine, self.case, self.workload, self.facts, &[])?;
         let end = clock::now();
         let nothing = Recorder::new(Extent::Iterations(0));
         Ok(Some(ThreadMeasurement {
-            command: Some(report(self.workload, self.case.size_bytes, &text)?),
+            command: Some(report(self.workload, self.case.size_bytes, &output)?),
             ..ThreadMeasurement::new(0, start, end, nothing)
         }))
     }
@@ -54,14 +55,14 @@ pub(super) fn execute<T: Transport>(
     workload: &CommandWorkload,
     facts: &FabricFacts,
     variables: &[(&str, &str)],
-) -> Result<String, CaseFailure> {
+) -> Result<Output, CaseFailure> {
     let mut process = execution::start(case, workload, facts, variables)?;
     let limit = execution::time_limit(workload);
-    let exit = execution::wait_for_exit(engine, &mut process, CommandPart::Client, limit)?;
+    let exit = execution::wait_for_exit(engine, &mut process, CommandProgram::Client, limit)?;
     let program = process.program().to_owned();
     let output = process.stop()?;
-    execution::check_exit(&program, CommandPart::Client, &exit, &output)?;
-    Ok(output.text)
+    execution::check_exit(&program, CommandProgram::Client, &exit, &output)?;
+    Ok(output)
 }
 
 /// Range of a printed value before printing.
@@ -72,8 +73,8 @@ fn range(printed: &Printed) -> PrintedRange {
     }
 }
 
-/// Reads the result for `size` bytes, and lines that report a fallback.
-fn report(workload: &CommandWorkload, size: u64, text: &str) -> Result<CommandReport, CaseFailure> {
+/// Reads the result for `size` bytes, and the log lines that are evidence.
+fn report(workload: &CommandWorkload, size: u64, output: &Output) -> Result<CommandReport, CaseFailure> {
     let unreadable = |error: ParseError| {
         let message = format!(
             "the client output cannot be parsed as {:?} output: {error}",
@@ -81,7 +82,7 @@ fn report(workload: &CommandWorkload, size: u64, text: &str) -> Result<CommandRe
         );
         failure(FailureReason::CommandOutput, message)
     };
-    let rows = parse(workload.tool, workload.pattern.as_ref(), text).map_err(unreadable)?;
+    let rows = parse(workload.tool, workload.pattern.as_ref(), &output.text).map_err(unreadable)?;
     let row = select(&rows, size).map_err(unreadable)?;
     Ok(CommandReport {
         latency_nanos: row.latency_nanos(),
@@ -89,6 +90,7 @@ fn report(workload: &CommandWorkload, size: u64, text: &str) -> Result<CommandRe
         bytes_per_second: row.bytes_per_second(),
         bandwidth_range: row.bandwidth.as_ref().map(range),
         payload_bytes: row.payload_bytes,
-        fallbacks: log::read(text).fallbacks,
+        log: log::read_streams(CommandProgram::Client, output.stdout(), output.stderr()),
+        fallbacks: Vec::new(),
     })
 }

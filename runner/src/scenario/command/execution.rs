@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use command_output::template::{Values, expand};
 use command_output::{LinePattern, end_of};
 use crds::assignment::CommandWorkload;
-use crds::record::{CaseFailure, FabricFacts, FailureReason};
+use crds::record::{CaseFailure, CommandProgram, FabricFacts, FailureReason};
 
 use crate::command::listening::is_listening;
 use crate::command::{CommandLine, Exit, Output, Process};
@@ -16,22 +16,6 @@ use crate::transport::Transport;
 
 /// Time to wait for a command to exit before the connection to the peer is polled again.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-
-/// Part of the command that one side executes. Used in messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CommandPart {
-    Server,
-    Client,
-}
-
-impl CommandPart {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Server => "the server",
-            Self::Client => "the client",
-        }
-    }
-}
 
 /// Starts the part of the command that this side executes.
 pub(super) fn start(
@@ -62,7 +46,7 @@ pub(super) fn poll<T: Transport>(
 pub(super) fn wait_for_exit<T: Transport>(
     engine: &mut Engine<'_, T>,
     process: &mut Process,
-    part: CommandPart,
+    part: CommandProgram,
     limit: Duration,
 ) -> Result<Exit, CaseFailure> {
     let deadline = Instant::now() + limit;
@@ -103,8 +87,8 @@ pub(super) fn wait_until_ready<T: Transport>(
         }
         if let Some(exit) = wait_briefly(process)? {
             let message = format!(
-                "{} `{}` {} before it was ready; {}",
-                CommandPart::Server.name(),
+                "the {} `{}` {} before it was ready; {}",
+                CommandProgram::Server.name(),
                 process.program(),
                 exit.description,
                 output_end(&process.output())
@@ -117,8 +101,8 @@ pub(super) fn wait_until_ready<T: Transport>(
                 None => format!("did not listen on port {}", workload.port_of(case.seed)),
             };
             let message = format!(
-                "{} `{}` {awaited} within {} s; {}",
-                CommandPart::Server.name(),
+                "the {} `{}` {awaited} within {} s; {}",
+                CommandProgram::Server.name(),
                 process.program(),
                 limit.as_secs(),
                 output_end(&process.output())
@@ -147,7 +131,7 @@ pub(super) fn check_port(case: &Case<'_>, workload: &CommandWorkload) -> Result<
 /// Checks how a command exited, and its output.
 pub(super) fn check_exit(
     program: &str,
-    part: CommandPart,
+    part: CommandProgram,
     exit: &Exit,
     output: &Output,
 ) -> Result<(), CaseFailure> {
@@ -163,13 +147,17 @@ pub(super) fn check_exit(
     } else {
         return Ok(());
     };
-    let message = format!("{} `{program}` {problem}; {}", part.name(), output_end(output));
+    let message = format!(
+        "the {} `{program}` {problem}; {}",
+        part.name(),
+        output_end(output)
+    );
     Err(failure(FailureReason::CommandFailed, message))
 }
 
-fn time_limit_failure(process: &Process, part: CommandPart, limit: Duration) -> CaseFailure {
+fn time_limit_failure(process: &Process, part: CommandProgram, limit: Duration) -> CaseFailure {
     let message = format!(
-        "{} `{}` exceeded its time limit of {} s and was killed; {}",
+        "the {} `{}` exceeded its time limit of {} s and was killed; {}",
         part.name(),
         process.program(),
         limit.as_secs(),

@@ -3,16 +3,18 @@
 
 use command_output::log;
 use crds::assignment::CommandWorkload;
-use crds::record::{CaseFailure, CommandLog, FabricFacts, IntegrityReport};
+use crds::record::{CaseFailure, CommandProgram, FabricFacts, IntegrityReport, LogLineKind};
 
 use super::{client, server};
+use crate::command::Output;
 use crate::immediate::Signal;
 use crate::scenario::case::{Case, Role};
 use crate::scenario::check::finish;
 use crate::scenario::engine::Engine;
 use crate::transport::Transport;
 
-/// Executes the command with logging. Returns the report on this side's log, and evidence lines.
+/// Executes the command with logging. Returns the report on this side's log, and the lines that name the
+/// data path.
 pub(in crate::scenario) fn observe<T: Transport>(
     engine: &mut Engine<'_, T>,
     case: &Case<'_>,
@@ -21,32 +23,29 @@ pub(in crate::scenario) fn observe<T: Transport>(
 ) -> Result<(IntegrityReport, Vec<String>), CaseFailure> {
     engine.synchronize()?;
     let variables = log::variables(workload.tool);
-    let text = match case.role {
+    let (program, output) = match case.role {
         Role::Initiator => {
             engine.serve_until("waiting for the command's server", |engine| engine.inbox.started)?;
-            let text = client::execute(engine, case, workload, facts, variables)?;
+            let output = client::execute(engine, case, workload, facts, variables)?;
             finish(engine, case.role)?;
-            text
+            (CommandProgram::Client, output)
         }
         Role::Target => {
             let process = server::start(engine, case, workload, facts, variables)?;
             engine.signal(Signal::Started)?;
-            let text = match process {
+            let output = match process {
                 Some(process) => server::finish(engine, process)?,
-                None => String::new(),
+                None => Output::default(),
             };
             finish(engine, case.role)?;
-            text
+            (CommandProgram::Server, output)
         }
     };
-    let found = log::read(&text);
-    let lines = found.lanes.iter().chain(&found.fallbacks);
-    let evidence = lines.map(|line| format!("command: {line}")).collect();
+    let found = log::read_streams(program, output.stdout(), output.stderr());
+    let paths = found.lines.iter().filter(|line| line.kind == LogLineKind::Path);
+    let evidence = paths.map(|line| format!("command: {}", line.text)).collect();
     let report = IntegrityReport {
-        command: Some(CommandLog {
-            lanes: found.lanes,
-            fallbacks: found.fallbacks,
-        }),
+        command: Some(found),
         ..IntegrityReport::default()
     };
     Ok((report, evidence))

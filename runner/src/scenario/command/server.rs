@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use crds::assignment::CommandWorkload;
-use crds::record::{CaseFailure, FabricFacts};
+use crds::record::{CaseFailure, CommandProgram, FabricFacts};
 
-use super::execution::{self, CommandPart};
-use crate::command::{Exit, Process};
+use super::execution;
+use crate::command::{Exit, Output, Process};
 use crate::scenario::case::Case;
 use crate::scenario::case_protocol::Work;
 use crate::scenario::engine::Engine;
@@ -84,7 +84,7 @@ pub(super) fn start<T: Transport>(
 pub(super) fn finish<T: Transport>(
     engine: &mut Engine<'_, T>,
     mut process: Process,
-) -> Result<String, CaseFailure> {
+) -> Result<Output, CaseFailure> {
     let mut exit: Option<Exit> = None;
     while !engine.inbox.stop {
         execution::poll(engine, "waiting for the command's client")?;
@@ -92,7 +92,7 @@ pub(super) fn finish<T: Transport>(
             exit = execution::wait_briefly(&mut process)?;
             if let Some(failed) = exit.as_ref().filter(|exit| !exit.success) {
                 let program = process.program().to_owned();
-                execution::check_exit(&program, CommandPart::Server, failed, &process.output())?;
+                execution::check_exit(&program, CommandProgram::Server, failed, &process.output())?;
             }
         } else if !engine.inbox.stop {
             std::thread::sleep(Duration::from_millis(1));
@@ -105,7 +105,7 @@ pub(super) fn finish<T: Transport>(
     let output = process.stop()?;
     // If a server runs until it is terminated, its exit status is meaningless.
     if let Some(exit) = exit {
-        execution::check_exit(&program, CommandPart::Server, &exit, &output)?;
+        execution::check_exit(&program, CommandProgram::Server, &exit, &output)?;
     }
-    Ok(output.text)
+    Ok(output)
 }

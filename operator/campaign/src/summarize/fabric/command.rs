@@ -2,20 +2,16 @@
 //!
 //! The interfaces of a worker's rails must have counted at least the number of transferred bytes that the tool reports.
 //! The tool does not report the direction, so the larger of the two byte counts, sent or received, is used. Log lines
-//! in which a library reports a different path contradict the fabric.
+//! may contradict the fabric (`log_lines`).
 
 use command_output::log;
-use crds::assignment::Pass;
-use crds::record::{CommandLog, CommandReport};
 use crds::v1alpha1::FabricProof;
 
+use super::log_lines::{self, logs};
 use super::{COVERAGE, hosts, software};
 use crate::collect::{Case, CaseOutcome, Measured, Reports, Side};
 use crate::plan::Plan;
 use crate::summarize::CaseProof;
-
-/// Parts of UCX and NCCL lane names that denote a path through kernel sockets.
-const SOCKET_LANES: [&str; 3] = ["tcp/", "NET/Socket", "network Socket"];
 
 /// Proof of one measured case of a command.
 pub(super) fn prove(plan: &Plan, reports: &Reports, case: &Case, measured: &Measured) -> CaseProof {
@@ -24,7 +20,7 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, case: &Case, measured: &Meas
         .and_then(|posted| posted.command.clone())
         .unwrap_or_default();
     let logs: Vec<_> = logs(reports, case).collect();
-    if let Some(reason) = contradiction(plan, case, &report, &logs) {
+    if let Some(reason) = log_lines::contradiction(plan, reports, case, &report) {
         return CaseProof {
             proof: FabricProof::Contradicted,
             reason,
@@ -92,49 +88,6 @@ fn has_log(plan: &Plan, case: &Case) -> bool {
     plan.scenarios.get(case.scenario).is_some_and(|scenario| {
         let tool = scenario.assignment.workload.command().map(|command| command.tool);
         scenario.integrity && tool.is_some_and(log::is_read)
-    })
-}
-
-/// The logs of the command's runs in round 0 for the scenario, size, arm and pair of `case`.
-fn logs<'a>(reports: &'a Reports, case: &Case) -> impl Iterator<Item = &'a CommandLog> {
-    let key = |case: &Case| {
-        (
-            case.scenario,
-            case.size_bytes,
-            case.arm,
-            case.initiator,
-            case.target,
-        )
-    };
-    let case_key = key(case);
-    let checks = reports
-        .cases
-        .iter()
-        .filter(move |other| other.pass == Pass::Integrity && key(other) == case_key);
-    checks.filter_map(|other| match &other.outcome {
-        CaseOutcome::Checked(checked) => checked.command.as_ref(),
-        CaseOutcome::Measured(_) | CaseOutcome::Failed(_) => None,
-    })
-}
-
-/// Contradiction between the log lines of the command and the requested fabric, in this case or in the `logs` of its
-/// runs in round 0.
-fn contradiction(plan: &Plan, case: &Case, report: &CommandReport, logs: &[&CommandLog]) -> Option<String> {
-    if let Some(line) = report.fallbacks.first() {
-        return Some(format!("the command reports a different path: {line}"));
-    }
-    logs.iter().find_map(|log| {
-        if let Some(line) = log.fallbacks.first() {
-            return Some(format!("the log of round 0 reports a different path: {line}"));
-        }
-        let arm = plan.arms.get(case.arm)?;
-        let uses_devices = plan.transport_of(arm).uses_rdma_devices();
-        let is_socket = |lane: &&String| SOCKET_LANES.iter().any(|word| lane.contains(word));
-        let only_sockets = !log.lanes.is_empty() && log.lanes.iter().all(|lane| is_socket(&lane));
-        let lane = log.lanes.first().filter(|_| uses_devices && only_sockets)?;
-        Some(format!(
-            "the transport of the arm uses RDMA devices, but the log of round 0 reports {lane}"
-        ))
     })
 }
 

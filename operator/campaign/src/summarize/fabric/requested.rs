@@ -1,0 +1,249 @@
+//! The data path that a transport requests, and whether the log lines of a command agree with it. Performs no I/O.
+
+use command_output::log::{PathClass, class_of};
+use crds::record::{LogLine, LogLineKind};
+use crds::v1alpha1::{Libfabric, LibfabricProvider, TransportSpec, UcxEmulation, UcxTransport};
+
+/// How a log line relates to the requested path, from the weakest to the strongest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::summarize) enum Judgement {
+    /// The line agrees with the request, or does not show a path.
+    Agrees,
+    /// The line must be reported as a warning.
+    Warns,
+    /// The line contradicts the request.
+    Contradicts,
+}
+
+/// Classes of paths that a transport requests. `None` if the transport requests no path for a command.
+pub(in crate::summarize) fn requested_classes(transport: &TransportSpec) -> Option<Vec<PathClass>> {
+    match transport {
+        TransportSpec::Loopback(_) => None,
+        TransportSpec::Libfabric(libfabric) => Some(vec![class_of(libfabric.provider.name())]),
+        TransportSpec::Ucx(ucx) => {
+            let classes = ucx.transports.iter().map(|transport| class_of(transport.name()));
+            Some(classes.collect())
+        }
+        TransportSpec::Nixl(_) | TransportSpec::Verbs(_) => Some(vec![PathClass::Rdma]),
+    }
+}
+
+/// Whether any of `lines` names RDMA devices as the data path.
+pub(in crate::summarize) fn name_rdma<'a>(mut lines: impl Iterator<Item = &'a LogLine>) -> bool {
+    lines.any(|line| line.kind == LogLineKind::Path && classes(line).contains(&PathClass::Rdma))
+}
+
+/// Judges `line`. `names_rdma` is whether any line of the same case names RDMA devices as the data path.
+pub(in crate::summarize) fn judge(line: &LogLine, transport: &TransportSpec, names_rdma: bool) -> Judgement {
+    let requested = requested_classes(transport);
+    let is_rdma = requested
+        .as_ref()
+        .is_some_and(|classes| classes.contains(&PathClass::Rdma));
+    match line.kind {
+        LogLineKind::Path => judge_path(line, requested.as_deref(), names_rdma),
+        LogLineKind::Emulation => judge_emulation(transport, is_rdma),
+        LogLineKind::Refusal => {
+            let is_local = |name: &String| {
+                matches!(
+                    class_of(name),
+                    PathClass::Local | PathClass::Memory | PathClass::Sockets
+                )
+            };
+            let may_be_rdma = line.names.is_empty() || !line.names.iter().all(is_local);
+            let is_requested = line.names.iter().any(|name| is_requested_name(transport, name));
+            if !names_rdma && (is_requested || (is_rdma && may_be_rdma)) {
+                Judgement::Contradicts
+            } else {
+                Judgement::Warns
+            }
+        }
+        LogLineKind::Staging | LogLineKind::Time | LogLineKind::Error | LogLineKind::Unknown => {
+            Judgement::Warns
+        }
+    }
+}
+
+fn judge_path(line: &LogLine, requested: Option<&[PathClass]>, names_rdma: bool) -> Judgement {
+    let Some(requested) = requested else {
+        return Judgement::Agrees;
+    };
+    let named = classes(line);
+    let mut others = named.iter().filter(|class| !requested.contains(class)).peekable();
+    if others.peek().is_none() {
+        return Judgement::Agrees;
+    }
+    if !requested.contains(&PathClass::Rdma) || named.contains(&PathClass::Rdma) {
+        return Judgement::Warns;
+    }
+    // Processes on one host use shared memory, in addition to the devices that carry the bytes between hosts.
+    match named.contains(&PathClass::Sockets) {
+        false if names_rdma => Judgement::Agrees,
+        _ => Judgement::Contradicts,
+    }
+}
+
+fn judge_emulation(transport: &TransportSpec, is_rdma: bool) -> Judgement {
+    let contradicts = match transport {
+        TransportSpec::Ucx(ucx) => ucx.emulation == UcxEmulation::Deny,
+        _ => is_rdma,
+    };
+    if contradicts {
+        Judgement::Contradicts
+    } else {
+        Judgement::Warns
+    }
+}
+
+/// Classes of the paths between processes that `line` names.
+fn classes(line: &LogLine) -> Vec<PathClass> {
+    let classes = line.names.iter().map(|name| class_of(name));
+    classes
+        .filter(|class| !matches!(class, PathClass::Local | PathClass::Unknown))
+        .collect()
+}
+
+/// Whether `name` is exactly a transport or provider that the spec requests.
+fn is_requested_name(transport: &TransportSpec, name: &str) -> bool {
+    match transport {
+        TransportSpec::Libfabric(Libfabric { provider, .. }) => {
+            let core = provider.name().split(';').next().unwrap_or_default();
+            name == provider.name()
+                || name == core
+                || (*provider == LibfabricProvider::EfaDirect && name == "efa")
+        }
+        TransportSpec::Ucx(ucx) => {
+            let mut transports = ucx.transports.iter();
+            transports.any(|transport: &UcxTransport| transport.name() == name || transport.serves(name))
+        }
+        TransportSpec::Nixl(nixl) => name == nixl.backend.name(),
+        TransportSpec::Loopback(_) | TransportSpec::Verbs(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::v1alpha1::{Loopback, Nixl, NixlBackend, Ucx};
+
+    use super::*;
+
+    fn libfabric(provider: LibfabricProvider) -> TransportSpec {
+        TransportSpec::Libfabric(Libfabric { provider, rails: 1 })
+    }
+
+    fn ucx(transports: &[UcxTransport]) -> TransportSpec {
+        TransportSpec::Ucx(Ucx::new(transports.to_vec(), 1))
+    }
+
+    fn line(kind: LogLineKind, names: &[&str]) -> LogLine {
+        LogLine {
+            rule: None,
+            kind,
+            names: names.iter().map(|&name| name.to_owned()).collect(),
+            from_bytes: None,
+            to_bytes: None,
+            text: String::new(),
+            program: None,
+            stream: None,
+            line: 1,
+        }
+    }
+
+    #[test]
+    fn another_path_contradicts_only_a_request_for_rdma() {
+        use Judgement::{Agrees, Contradicts, Warns};
+        let rdma = [
+            libfabric(LibfabricProvider::Efa),
+            libfabric(LibfabricProvider::Verbs),
+            ucx(&[UcxTransport::Rc]),
+            TransportSpec::Nixl(Nixl::new(NixlBackend::Ucx, 1)),
+        ];
+        let path = |names: &[&str]| line(LogLineKind::Path, names);
+        for transport in &rdma {
+            for (names, with_rdma, without) in [
+                (&["Socket"][..], Contradicts, Contradicts),
+                (&["tcp"], Contradicts, Contradicts),
+                (&["sysv", "cma"], Agrees, Contradicts),
+                (&["rc_mlx5", "tcp"], Warns, Warns),
+                (&["efa"], Agrees, Agrees),
+                (&["self"], Agrees, Agrees),
+                (&["Libfabric"], Agrees, Agrees),
+            ] {
+                assert_eq!(
+                    judge(&path(names), transport, true),
+                    with_rdma,
+                    "{transport:?} {names:?}"
+                );
+                assert_eq!(
+                    judge(&path(names), transport, false),
+                    without,
+                    "{transport:?} {names:?}"
+                );
+            }
+        }
+        let tcp = libfabric(LibfabricProvider::Tcp);
+        for (names, expected) in [(&["tcp"][..], Agrees), (&["efa"], Warns), (&["sysv"], Warns)] {
+            assert_eq!(judge(&path(names), &tcp, false), expected, "{names:?}");
+        }
+        let both = ucx(&[UcxTransport::Rc, UcxTransport::Tcp]);
+        assert_eq!(judge(&path(&["tcp"]), &both, false), Agrees);
+        let loopback = TransportSpec::Loopback(Loopback { rails: 1 });
+        assert_eq!(judge(&path(&["tcp"]), &loopback, false), Agrees);
+    }
+
+    #[test]
+    fn refusals_contradict_a_request_for_what_was_refused() {
+        use Judgement::{Contradicts, Warns};
+        let refusal = |names: &[&str]| line(LogLineKind::Refusal, names);
+        let efa = libfabric(LibfabricProvider::Efa);
+        for (names, expected) in [
+            (&["libnccl-net-ofi.so"][..], Contradicts),
+            (&[], Contradicts),
+            (&["cuda_copy", "rc_mlx5"], Contradicts),
+            (&["cuda_copy", "sysv"], Warns),
+        ] {
+            assert_eq!(judge(&refusal(names), &efa, false), expected, "{names:?}");
+            assert_eq!(judge(&refusal(names), &efa, true), Warns, "{names:?}");
+        }
+        let tcp = libfabric(LibfabricProvider::Tcp);
+        assert_eq!(judge(&refusal(&["rc_mlx5"]), &tcp, false), Warns);
+        assert_eq!(judge(&refusal(&["tcp"]), &tcp, false), Contradicts);
+        assert_eq!(
+            judge(&refusal(&["posix"]), &ucx(&[UcxTransport::Sm]), false),
+            Contradicts
+        );
+    }
+
+    #[test]
+    fn emulation_contradicts_unless_the_spec_allows_it() {
+        use Judgement::{Contradicts, Warns};
+        let emulation = line(LogLineKind::Emulation, &["tcp"]);
+        let mut allowed = Ucx::new(vec![UcxTransport::Tcp], 1);
+        assert_eq!(
+            judge(&emulation, &TransportSpec::Ucx(allowed.clone()), false),
+            Contradicts
+        );
+        allowed.emulation = UcxEmulation::Allow;
+        assert_eq!(judge(&emulation, &TransportSpec::Ucx(allowed), false), Warns);
+        assert_eq!(
+            judge(&emulation, &libfabric(LibfabricProvider::Efa), false),
+            Contradicts
+        );
+        assert_eq!(
+            judge(&emulation, &libfabric(LibfabricProvider::Tcp), false),
+            Warns
+        );
+    }
+
+    #[test]
+    fn other_lines_never_contradict() {
+        for kind in [
+            LogLineKind::Staging,
+            LogLineKind::Time,
+            LogLineKind::Error,
+            LogLineKind::Unknown,
+        ] {
+            let found = judge(&line(kind, &["tcp"]), &libfabric(LibfabricProvider::Efa), false);
+            assert_eq!(found, Judgement::Warns, "{kind:?}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+"""Decides whether the log lines of a command contradict the requested data path."""
+
+# Names that the libraries print for each class of data path. A name that ends with `*` stands for all names with this
+# prefix. The part after `;` of a libfabric provider is ignored.
+CLASSES = {
+    "Rdma": "ib ibext* iw roce rdma efa efa-direct verbs cxi psm psm2 psm3 opx rc rc_* ud ud_* dc dc_* srd srd_* gga gga_* barex",
+    "Sockets": "tcp net socket sockets udp",
+    "Memory": "shm sm mm posix sysv cma knem xpmem cuda_ipc rocm_ipc ze_ipc nvlink nvlink_intra musa maca hip",
+    "Local": "self cuda cuda_copy rocm rocm_copy ze_copy gdr_copy gaudi_gdr",
+}
+# Lanes that belong to a transport in a UCX spec, in addition to the lane with its name.
+LANES = {"sm": ("posix", "sysv", "xpmem", "knem", "cma"), "rc": ("rc_",), "ud": ("ud_",), "dc": ("dc_",)}
+
+
+def class_of(name):
+    core = name.strip().lower().split(";")[0]
+    for kind, names in CLASSES.items():
+        for known in names.split():
+            if core == known or (known.endswith("*") and core.startswith(known[:-1])):
+                return kind
+    return "Unknown"
+
+
+def requested_classes(transport):
+    """Classes of paths that the spec requests; None if it requests no path for commands."""
+    (library, options), = transport.items()
+    if library == "loopback":
+        return None
+    if library == "libfabric":
+        return {class_of(options["provider"])}
+    if library == "ucx":
+        return {class_of(name) for name in options["transports"]}
+    return {"Rdma"}
+
+
+def is_requested(name, transport):
+    """Whether a name in a line is exactly what the spec requests."""
+    (library, options), = transport.items()
+    if library == "libfabric":
+        provider = "verbs;ofi_rxm" if options["provider"] == "verbs" else options["provider"]
+        return name in (provider, provider.split(";")[0]) or (provider == "efa-direct" and name == "efa")
+    if library == "ucx":
+        return any(is_lane_of(name, requested) for requested in options["transports"])
+    return library == "nixl" and name == options["backend"]
+
+
+def is_lane_of(name, requested):
+    lanes = LANES.get(requested, ())
+    return name == requested or any(name.startswith(lane) if lane.endswith("_") else name == lane for lane in lanes)
+
+
+def contradict(report, logs, size, transport):
+    """Whether a line of the client's report, or of the logs of round 0, contradicts the spec."""
+    report_log = report.get("log") or {}
+    if any(one.get("fallbacks") for one in (report, report_log, *logs)):
+        return True
+    lines = [line for log in (report_log, *logs) for line in log.get("lines") or [] if applies(line, size)]
+    names_rdma = any(line["kind"] == "Path" and "Rdma" in paths(line) for line in lines)
+    return any(contradicts(line, transport, names_rdma) for line in lines)
+
+
+def applies(line, size):
+    return line.get("fromBytes", 0) <= size <= line.get("toBytes", size)
+
+
+def paths(line):
+    """Classes of the paths between processes that a line names."""
+    return {class_of(name) for name in line.get("names") or []} - {"Local", "Unknown"}
+
+
+def contradicts(line, transport, names_rdma):
+    requested = requested_classes(transport)
+    wants_rdma = bool(requested) and "Rdma" in requested
+    names = line.get("names") or []
+    if line["kind"] == "Path":
+        if not wants_rdma or not paths(line) - requested or "Rdma" in paths(line):
+            return False
+        return "Sockets" in paths(line) or not names_rdma
+    if line["kind"] == "Emulation":
+        if "ucx" in transport:
+            return transport["ucx"].get("emulation", "Deny") == "Deny"
+        return wants_rdma
+    if line["kind"] == "Refusal" and not names_rdma:
+        may_be_rdma = not names or any(class_of(name) in ("Rdma", "Unknown") for name in names)
+        return (wants_rdma and may_be_rdma) or any(is_requested(name, transport) for name in names)
+    return False
