@@ -5,6 +5,7 @@
 //! Formats for human readers start with a summary of the run, followed by the changes with their intervals or the
 //! reasons for missing results.
 
+mod arm_values;
 mod comparison;
 pub mod csv;
 pub mod factors;

@@ -1,10 +1,14 @@
 //! Command line of `fabricbench-runner`.
 
+mod arguments;
+
+use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
 use crate::direct::DirectError;
@@ -20,7 +24,13 @@ use crate::{command, copy_library, ffi, install, instrument, probe};
 
 /// Runs on each node of a benchmark, transfers data over the fabric, and reports measurements.
 #[derive(Debug, Parser)]
-#[command(name = "fabricbench-runner", version)]
+#[command(
+    name = "fabricbench-runner",
+    version,
+    after_help = "With the command lines of the original benchmarks:\n  \
+                  transfer-engine FLAGS      target, or initiator if --remote_segment names a segment\n  \
+                  starway --role ROLE FLAGS  serve, connect or loopback (server, client, loopback)"
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -44,10 +54,10 @@ enum Command {
         #[arg(long, value_name = "PID")]
         parent: Option<u32>,
     },
-    /// Measure with a client on another machine: wait for one `connect`, and run the server side of its scenarios.
+    /// Measure with clients on other machines: wait for `connect`, and run the server side of its scenarios.
     ///
-    /// Accepts one client, and exits with status 0 when the client has finished, or when SIGINT or SIGTERM arrives
-    /// before a client connects. A client can choose the transport, the scenarios of `connect`, message sizes up to
+    /// Serves one client after another until SIGINT or SIGTERM arrives or, with --clients, until that many have been
+    /// served. A client that connects during a session is told so, and waits. A client can choose the transport, the scenarios of `connect`, message sizes up to
     /// --max-bytes, operation counts up to 1000000 and the kind of memory. It cannot choose files, libraries,
     /// environment variables or devices of this machine. Any other connection to the port is rejected, and the server
     /// continues to wait. Connections are neither authenticated nor encrypted, so listen only on a network where you
@@ -128,7 +138,10 @@ enum Format {
 /// The exit status is 0 on success, 2 if the command line, the assignment or the request is invalid, and 3 if the
 /// attempt is incomplete or the command fails.
 pub fn main_with(selector: &dyn TransportSelector) -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match arguments::rewrite(env::args_os().collect(), &mut Cli::command()) {
+        Ok(arguments) => Cli::parse_from(arguments),
+        Err(message) => Cli::command().error(ErrorKind::ValueValidation, message).exit(),
+    };
     let filter = EnvFilter::try_from_env(crds::names::ENV_LOG).unwrap_or_else(|_| EnvFilter::new("warn"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)

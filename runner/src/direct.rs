@@ -7,11 +7,13 @@
 //! coordinates and posts first, and the server is rank 1. From then on, the connection is the link between the two
 //! workers, and the client turns the [records](records) into [metrics].
 //!
-//! [`serve`], [`session`], [`connect`], [`loopback`], [`segment`], [`measurement`], [`negotiate`], [`records`] and
-//! [`trace`] perform I/O. The other modules do not.
+//! [`serve`], [`session`], [`busy`], [`current_session`], [`connect`], [`loopback`], [`segment`], [`measurement`],
+//! [`negotiate`], [`records`] and [`trace`] perform I/O. The other modules do not.
 
 pub mod assignment;
+mod busy;
 pub mod connect;
+mod current_session;
 pub mod flags;
 pub mod loopback;
 pub mod measurement;
@@ -26,7 +28,9 @@ mod session;
 mod software;
 pub mod text;
 pub mod trace;
+mod worker_address;
 
+use std::env;
 use std::io::{self, Write};
 use std::net::{IpAddr, TcpStream};
 use std::path::PathBuf;
@@ -36,7 +40,7 @@ use crds::v1alpha1::TransportSpec;
 use snafu::Snafu;
 
 use crate::worker::WorkerError;
-use negotiate::{NegotiationError, Refusal};
+use negotiate::{NegotiationError, Refusal, RefusalReason};
 use request::{Request, RequestError};
 use segment::metadata::MetadataError;
 
@@ -140,7 +144,8 @@ impl DirectError {
     /// Exit status: 2 if the flags or the request are invalid, and 3 for all other errors.
     pub fn status(&self) -> u8 {
         match self {
-            Self::Request { .. } | Self::Refused { .. } => 2,
+            Self::Request { .. } => 2,
+            Self::Refused { refusal, .. } if refusal.reason != RefusalReason::Busy => 2,
             _ => 3,
         }
     }
@@ -152,8 +157,12 @@ pub const DEFAULT_PORT: u16 = 17777;
 /// Rail devices if no flag names them. For IP transports with one rail, this is the connection's local address, so that
 /// the data uses the network that the user selected with the server address. Empty if the worker chooses the devices.
 fn connection_rails(request: &Request, stream: &TcpStream) -> Vec<String> {
+    let spec = request.transport.spec();
+    if variable_names_devices(&spec) {
+        return Vec::new();
+    }
     let address = stream.local_addr().map(|address| address.ip());
-    let device = rail_device(&request.transport.spec(), address.ok());
+    let device = rail_device(&spec, address.ok());
     if let Err(reason) = device {
         // The note is lost if standard error is closed.
         let _ = writeln!(
@@ -163,6 +172,12 @@ fn connection_rails(request: &Request, stream: &TcpStream) -> Vec<String> {
         );
     }
     device.unwrap_or_default().into_iter().collect()
+}
+
+/// Whether the `UCX_NET_DEVICES` variable of this process names UCX's devices, as users of the Starway benchmark suite
+/// set it.
+fn variable_names_devices(spec: &TransportSpec) -> bool {
+    matches!(spec, TransportSpec::Ucx(_)) && env::var_os("UCX_NET_DEVICES").is_some()
 }
 
 /// Device of a side's only rail. `address` is that side's address on the connection. `None` if the transport does not

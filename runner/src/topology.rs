@@ -15,7 +15,7 @@ mod rate;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub use address::{address_of, interface_with};
+pub use address::{address_of, addresses, interface_with};
 pub use complete::complete_rail_facts;
 pub use cpus::nearest_cpus;
 pub use device::{Device, DeviceClass};

@@ -7,7 +7,7 @@ use campaign::plan::PlannedScenario;
 
 use super::comparison::{BaselineText, ComparisonText};
 use super::result_table::ResultTable;
-use super::{Report, factors, isolated, labels, noise, overview, serving, stopping, sweep};
+use super::{Report, arm_values, factors, isolated, labels, noise, overview, serving, stopping, sweep};
 
 /// Maximum number of warnings shown. The JSON and HTML reports contain all of them.
 const MAX_WARNINGS: usize = 5;
@@ -20,6 +20,9 @@ pub fn render(report: &Report<'_>) -> String {
     append_scaling(&mut text, report);
     for (index, scenario) in report.plan.scenarios.iter().enumerate() {
         table(&mut text, report, index, scenario);
+        if let Some(values) = arm_values::table(report, index) {
+            result_table(&mut text, scenario, &values);
+        }
         isolated_tests(&mut text, report, index, scenario);
         factor_effects(&mut text, report, index, scenario);
         if let Some(workers) = serving::workers(report, index) {

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use campaign::format;
 
 use super::observations::{self, ObservationKind};
-use super::{Report, factors, isolated, labels, noise, overview, serving, stopping, sweep};
+use super::{Report, arm_values, factors, isolated, labels, noise, overview, serving, stopping, sweep};
 
 /// Width in columns if the output is not a terminal.
 pub const DEFAULT_WIDTH: u16 = 132;
@@ -146,6 +146,9 @@ fn scenario(text: &mut String, report: &Report<'_>, index: usize, width: u16, co
     text.push('\n');
     push_line(text, &scenario.assignment.name, &description, width);
     text.push_str(&table::render(report, index, width, color));
+    if let Some(values) = arm_values::table(report, index) {
+        result_table::render(text, &values, width, color);
+    }
     if let Some(bounds) = overview::upper_bounds(report, index) {
         push_line(text, "bounds", &bounds, width);
     }

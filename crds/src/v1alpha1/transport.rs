@@ -1,6 +1,10 @@
 //! Library and provider that transfer the data.
 
+mod ucx_transport;
+
 use serde::{Deserialize, Serialize};
+
+pub use ucx_transport::{UcxTransport, unrequested_lane, uses_memory_lane};
 
 use crate::units::Size;
 
@@ -177,7 +181,8 @@ pub struct Ucx {
     /// Whether UCX may emulate RMA operations with messages. Defaults to `Deny`.
     #[serde(default, skip_serializing_if = "UcxEmulation::is_default")]
     pub emulation: UcxEmulation,
-    /// Error handling mode of the endpoints. If unset, the mode is `Peer`, or `None` if `transports` contains `sm`. UCX
+    /// Error handling mode of the endpoints. If unset, the mode is `Peer`, or `None` if `transports` contains a
+    /// shared-memory transport (`sm`, `posix`, `sysv`, `xpmem`, `knem`, `cma` or `all`). UCX
     /// selects different protocols in each mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_handling: Option<UcxErrorHandling>,
@@ -212,11 +217,12 @@ impl Ucx {
     /// Error handling mode of the endpoints. Shared memory does not support `Peer` by default: UCX would reject the
     /// endpoint, or emulate RMA over another transport.
     pub fn error_handling(&self) -> UcxErrorHandling {
-        self.error_handling.unwrap_or(if self.uses(UcxTransport::Sm) {
-            UcxErrorHandling::None
-        } else {
-            UcxErrorHandling::Peer
-        })
+        let is_in_memory = |transport: &UcxTransport| transport.may_use_shared_memory();
+        self.error_handling
+            .unwrap_or(match self.transports.iter().any(is_in_memory) {
+                true => UcxErrorHandling::None,
+                false => UcxErrorHandling::Peer,
+            })
     }
 
     /// Whether UCX may use `transport`.
@@ -224,16 +230,19 @@ impl Ucx {
         self.transports.contains(&transport)
     }
 
-    /// Whether UCX may use a transport over network interfaces or RDMA devices.
-    pub fn uses_network(&self) -> bool {
-        self.uses(UcxTransport::Tcp) || self.uses_rdma()
+    /// Whether UCX may use every transport that it has.
+    pub fn uses_all(&self) -> bool {
+        self.uses(UcxTransport::All)
     }
 
-    /// Whether UCX may use a transport over RDMA devices.
+    /// Whether UCX may use a transport over network interfaces or RDMA devices.
+    pub fn uses_network(&self) -> bool {
+        self.uses(UcxTransport::Tcp) || self.uses_rdma() || self.uses_all()
+    }
+
+    /// Whether `transports` names a transport over RDMA devices.
     pub fn uses_rdma(&self) -> bool {
-        [UcxTransport::Rc, UcxTransport::Ud, UcxTransport::Dc]
-            .into_iter()
-            .any(|transport| self.uses(transport))
+        self.transports.iter().any(|transport| transport.is_rdma())
     }
 }
 
@@ -365,7 +374,8 @@ impl UcxAllocation {
     }
 }
 
-/// Error handling mode of the UCX endpoints. If unset, the mode is `Peer`, or `None` if `transports` contains `sm`.
+/// Error handling mode of the UCX endpoints. If unset, the mode is `Peer`, or `None` if `transports`
+/// contains a shared-memory transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "crd", schemars(transform = crate::schema::remove_description))]
@@ -385,66 +395,6 @@ impl UcxErrorHandling {
             Self::None => "none",
         }
     }
-}
-
-/// UCX transport.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "UCX's own names")]
-pub enum UcxTransport {
-    Tcp,
-    Sm,
-    Rc,
-    Ud,
-    Dc,
-    CudaCopy,
-    CudaIpc,
-}
-
-impl UcxTransport {
-    /// Name of the transport in manifests and in `UCX_TLS`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Tcp => "tcp",
-            Self::Sm => "sm",
-            Self::Rc => "rc",
-            Self::Ud => "ud",
-            Self::Dc => "dc",
-            Self::CudaCopy => "cuda_copy",
-            Self::CudaIpc => "cuda_ipc",
-        }
-    }
-
-    /// Whether `lane`, the name of a transport that an endpoint uses, belongs to this transport. Some names in
-    /// `UCX_TLS` are aliases for several transports.
-    pub fn serves(self, lane: &str) -> bool {
-        match self {
-            Self::Sm => matches!(lane, "posix" | "sysv" | "xpmem" | "knem" | "cma"),
-            Self::Rc => lane.starts_with("rc_"),
-            Self::Ud => lane.starts_with("ud_"),
-            Self::Dc => lane.starts_with("dc_"),
-            Self::Tcp | Self::CudaCopy | Self::CudaIpc => lane == self.name(),
-        }
-    }
-}
-
-/// Whether any of `lanes`, recorded as `transport/device`, transfers data through host memory.
-pub fn uses_memory_lane(lanes: &[String]) -> bool {
-    let mut names = lanes.iter().filter_map(|lane| lane.split('/').next());
-    names.any(|name| UcxTransport::Sm.serves(name))
-}
-
-/// Returns the first of `lanes`, the names of an endpoint's transports, that none of `requested` covers. The `rc` alias
-/// includes ud for connection setup. If `rc` is requested, ud lanes are therefore covered as long as there are also rc
-/// lanes.
-pub fn unrequested_lane<'a>(requested: &[UcxTransport], lanes: &[&'a str]) -> Option<&'a str> {
-    let with_rc =
-        requested.contains(&UcxTransport::Rc) && lanes.iter().any(|lane| UcxTransport::Rc.serves(lane));
-    let is_covered = |lane: &str| {
-        requested.iter().any(|transport| transport.serves(lane)) || (with_rc && UcxTransport::Ud.serves(lane))
-    };
-    lanes.iter().copied().find(|lane| !is_covered(lane))
 }
 
 /// NIXL agents with one backend.

@@ -1,18 +1,20 @@
 //! Client: sends the request to a server and coordinates the measurement. Uses TCP.
 
-use std::io;
+use std::io::{self, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use crds::assignment::Rendezvous;
 
 use super::assignment::{CLIENT, LocalChoices, assignment};
 use super::measurement::{Measurement, MeasurementFlags, Results, print_progress};
+use super::negotiate::RefusalReason;
 use super::records::RecordSink;
 use super::request::{AcceptedScenarios, Limits, Request};
-use super::{DirectError, connection_rails, negotiate};
+use super::{DirectError, connection_rails, negotiate, worker_address};
+use crate::frame::FrameReader;
 use crate::rendezvous::coordinator;
 use crate::worker::coordinate::Attempt;
 use crate::worker::{WorkerError, facts};
@@ -31,7 +33,14 @@ pub struct ConnectFlags {
     /// TCP port of the server.
     #[arg(long, default_value_t = super::DEFAULT_PORT)]
     pub port: u16,
-    /// Time to wait for the server to listen, in seconds.
+    /// How the server is found: by --server-host and --port, or by the address that it prints with --listen-mode
+    /// worker.
+    #[arg(long, value_enum, default_value_t = ConnectionMode::Socket)]
+    pub connect_mode: ConnectionMode,
+    /// Hexadecimal address that the server has printed, for --connect-mode worker.
+    #[arg(long, value_name = "HEX", required_if_eq("connect_mode", "worker"))]
+    pub worker_address: Option<String>,
+    /// Time to wait for the server to listen and to finish with other clients, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(..=86_400))]
     pub connect_timeout: u64,
     /// Measurement and results.
@@ -57,10 +66,13 @@ pub fn connect(flags: &ConnectFlags) -> Result<(), DirectError> {
         results,
         variables,
     } = flags.measurement.prepare(&limits)?;
+    let addresses = match (flags.connect_mode, &flags.worker_address) {
+        (ConnectionMode::Worker, Some(address)) => worker_address::decode(address)?,
+        _ => vec![(flags.server_host.clone(), flags.port)],
+    };
     coordinate(
         Destination {
-            host: &flags.server_host,
-            port: flags.port,
+            addresses: &addresses,
             timeout_seconds: flags.connect_timeout,
             role: "serve",
         },
@@ -70,14 +82,21 @@ pub fn connect(flags: &ConnectFlags) -> Result<(), DirectError> {
     )
 }
 
+/// How a client finds its server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ConnectionMode {
+    /// By host name and TCP port.
+    Socket,
+    /// By a hexadecimal address that the user copies.
+    Worker,
+}
+
 /// Server to connect to.
 #[derive(Clone, Copy)]
 pub(super) struct Destination<'a> {
-    /// Name or address of the server.
-    pub host: &'a str,
-    /// TCP port of the server.
-    pub port: u16,
-    /// Time to wait for the server to listen, in seconds.
+    /// Names or addresses of the server, with TCP ports. The first one that can be reached is used.
+    pub addresses: &'a [(String, u16)],
+    /// Time to wait for the server to listen and to finish with other clients, in seconds.
     pub timeout_seconds: u64,
     /// Subcommand that starts the server.
     pub role: &'static str,
@@ -94,15 +113,16 @@ pub(super) fn coordinate(
     results: &Results<'_>,
     choices: impl FnOnce(Vec<String>) -> LocalChoices,
 ) -> Result<(), DirectError> {
-    let address = format!("{}:{}", server.host, server.port);
-    let stream = open_connection(server, &address)?;
-    let rails = connection_rails(request, &stream);
-    let reader = negotiate::propose(stream, &address, request)?
-        .map_err(|refusal| DirectError::Refused { address, refusal })?;
+    let Session {
+        host,
+        port,
+        reader,
+        rails,
+    } = open_session(server, request)?;
     let rendezvous = Rendezvous {
-        host: server.host.to_owned(),
-        bind: server.host.to_owned(),
-        port: server.port,
+        bind: host.clone(),
+        host,
+        port,
         timeout_seconds: server.timeout_seconds.try_into().unwrap_or(u32::MAX),
     };
     let assignment = assignment(request, rendezvous, &choices(rails));
@@ -114,31 +134,90 @@ pub(super) fn coordinate(
     results.publish(request, &sink.into_records())
 }
 
-fn open_connection(server: Destination<'_>, address: &str) -> Result<TcpStream, DirectError> {
+/// Session that a server has accepted.
+struct Session {
+    /// Name or address of the server.
+    host: String,
+    /// TCP port of the server.
+    port: u16,
+    /// Reader for the connection to the server.
+    reader: FrameReader<TcpStream>,
+    /// Rail devices derived from the connection.
+    rails: Vec<String>,
+}
+
+/// Sends `request` to the server, as soon as it can be reached and has finished with other clients.
+fn open_session(server: Destination<'_>, request: &Request) -> Result<Session, DirectError> {
     let seconds = server.timeout_seconds;
     let deadline = Instant::now() + Duration::from_secs(seconds);
-    let attempt = || {
+    let mut is_waiting = false;
+    loop {
+        let (host, port, stream) = open_connection(server, deadline)?;
+        let rails = connection_rails(request, &stream);
+        let address = format!("{host}:{port}");
+        match negotiate::propose(stream, &address, request)? {
+            Ok(reader) => {
+                return Ok(Session {
+                    host: host.to_owned(),
+                    port,
+                    reader,
+                    rails,
+                });
+            }
+            Err(refusal) if refusal.reason == RefusalReason::Busy && Instant::now() < deadline => {
+                if !is_waiting {
+                    // The note is lost if standard error is closed.
+                    let _ = writeln!(
+                        io::stderr(),
+                        "waiting up to {seconds} s for {address}: {}",
+                        refusal.message
+                    );
+                    is_waiting = true;
+                }
+                thread::sleep(RETRY_INTERVAL);
+            }
+            Err(refusal) => return Err(DirectError::Refused { address, refusal }),
+        }
+    }
+}
+
+/// Connects to the first of the server's addresses that can be reached before `deadline`.
+fn open_connection(
+    server: Destination<'_>,
+    deadline: Instant,
+) -> Result<(&str, u16, TcpStream), DirectError> {
+    loop {
         let mut last = io::Error::other("the host name did not resolve to an address");
-        for address in (server.host, server.port).to_socket_addrs()? {
-            match TcpStream::connect_timeout(&address, ATTEMPT_TIMEOUT) {
-                Ok(stream) => return Ok(stream),
+        for (host, port) in server.addresses {
+            match connect_to(host, *port) {
+                Ok(stream) => return Ok((host, *port, stream)),
                 Err(error) => last = error,
             }
         }
-        Err(last)
-    };
-    loop {
-        match attempt() {
+        if Instant::now() >= deadline {
+            let addresses = server
+                .addresses
+                .iter()
+                .map(|(host, port)| format!("{host}:{port}"));
+            return Err(DirectError::Unreachable {
+                address: addresses.collect::<Vec<_>>().join(" or "),
+                seconds: server.timeout_seconds,
+                role: server.role,
+                source: last,
+            });
+        }
+        thread::sleep(RETRY_INTERVAL);
+    }
+}
+
+/// Connects to the first address of `host` that can be reached.
+fn connect_to(host: &str, port: u16) -> io::Result<TcpStream> {
+    let mut last = io::Error::other("the host name did not resolve to an address");
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, ATTEMPT_TIMEOUT) {
             Ok(stream) => return Ok(stream),
-            Err(_) if Instant::now() < deadline => thread::sleep(RETRY_INTERVAL),
-            Err(source) => {
-                return Err(DirectError::Unreachable {
-                    address: address.to_owned(),
-                    seconds,
-                    role: server.role,
-                    source,
-                });
-            }
+            Err(error) => last = error,
         }
     }
+    Err(last)
 }

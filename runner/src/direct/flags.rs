@@ -1,6 +1,7 @@
-//! Command-line flags, named as in the Starway benchmark suite, and the request that they describe. Performs no I/O.
+//! Command-line flags, named as in the Starway benchmark suite, and the request that they describe. Uses standard error.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -16,15 +17,6 @@ use super::request::{Request, RequestError, RequestedScenario, RequestedTranspor
 const UCX_TLS: &str = "UCX_TLS";
 /// Environment variable from which libfabric reads its provider.
 const FI_PROVIDER: &str = "FI_PROVIDER";
-const UCX_TRANSPORTS: [UcxTransport; 7] = [
-    UcxTransport::Tcp,
-    UcxTransport::Sm,
-    UcxTransport::Rc,
-    UcxTransport::Ud,
-    UcxTransport::Dc,
-    UcxTransport::CudaCopy,
-    UcxTransport::CudaIpc,
-];
 const PROVIDERS: [LibfabricProvider; 7] = [
     LibfabricProvider::Tcp,
     LibfabricProvider::Net,
@@ -41,8 +33,8 @@ pub struct TransportFlags {
     /// Communication library. By default, --tls selects ucx and --provider selects libfabric.
     #[arg(long, value_enum)]
     pub library: Option<LibraryName>,
-    /// Comma-separated transports that UCX may use: tcp, sm, rc, ud, dc, cuda_copy, cuda_ipc. Overrides the UCX_TLS
-    /// environment variable, which is used if the flag is omitted.
+    /// Comma-separated transports that UCX may use, with UCX's names: all, tcp, sm, posix, rc, rc_x, ud, cuda_copy and
+    /// others. Overrides the UCX_TLS environment variable, which is used if the flag is omitted.
     #[arg(long, value_name = "LIST", conflicts_with = "provider")]
     pub tls: Option<String>,
     /// libfabric provider: tcp, shm, "verbs;ofi_rxm", efa and others. If --library is libfabric, the default is the
@@ -204,22 +196,33 @@ impl TransportFlags {
         Ok(transports.map(|transports| RequestedTransport::Ucx { transports, rails }))
     }
 
-    /// Like [`TransportFlags::transport`], but the transport is required.
+    /// Like [`TransportFlags::transport`], but returns `default` if no flag and no variable selects a transport, and
+    /// reports on standard error that it was chosen.
     ///
     /// # Errors
-    /// Returns an error if no flag and no variable selects a transport, a name is unknown, or the flags contradict each
-    /// other.
-    pub fn required_transport(
+    /// Returns an error if a name is unknown, the flags contradict each other, or libfabric is selected without a
+    /// provider.
+    pub fn transport_or(
         &self,
-        rails: u32,
+        default: RequestedTransport,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<RequestedTransport, RequestError> {
-        self.transport(rails, variable)?.ok_or_else(|| {
-            RequestError::new(
-                "the transport",
-                "is not set: use --tls for UCX, such as --tls tcp, or --provider for libfabric, such as --provider tcp",
-            )
-        })
+        if let Some(transport) = self.transport(default.rails(), variable)? {
+            return Ok(transport);
+        }
+        if self.library == Some(LibraryName::Libfabric) {
+            return Err(RequestError::new(
+                "--library",
+                "is libfabric, but no provider is set: use --provider, such as --provider tcp",
+            ));
+        }
+        // The note is lost if standard error is closed.
+        let _ = writeln!(
+            io::stderr(),
+            "no transport is set: using {}; --tls selects other UCX transports, and --provider selects libfabric",
+            default.flag()
+        );
+        Ok(default)
     }
 
     /// Variables that replace those in this process's environment.
@@ -347,13 +350,10 @@ fn ucx_transports(list: &str) -> Result<Vec<UcxTransport>, RequestError> {
         // The runner always adds `self`.
         .filter(|name| *name != "self")
         .map(|name| {
-            let known = UCX_TRANSPORTS
-                .into_iter()
-                .find(|transport| transport.name() == name);
-            known.ok_or_else(|| {
+            UcxTransport::from_name(name).ok_or_else(|| {
                 let reason = format!(
                     "(or {UCX_TLS}) contains {name:?}, which is not a known transport: use {}",
-                    transport_names(&UCX_TRANSPORTS)
+                    transport_names(&UcxTransport::ALL)
                 );
                 RequestError::new("--tls", reason)
             })
@@ -398,7 +398,11 @@ mod tests {
                 .filter(|(set, _)| *set == name)
                 .map(|(_, value)| value.to_owned())
         };
-        let found = parse(arguments).transport.required_transport(1, get);
+        let default = RequestedTransport::Ucx {
+            transports: vec![UcxTransport::All],
+            rails: 1,
+        };
+        let found = parse(arguments).transport.transport_or(default, get);
         found.map(|found| found.flag()).map_err(|error| error.to_string())
     }
 
@@ -426,8 +430,12 @@ mod tests {
     }
 
     #[test]
-    fn suggests_a_flag_or_name_if_the_transport_is_missing_or_unknown() {
-        assert!(transport("", None).unwrap_err().contains("use --tls"));
+    fn suggests_a_name_if_the_transport_is_unknown_and_has_a_default() {
+        assert_eq!(transport("", None).unwrap(), "--tls all");
+        assert_eq!(
+            transport("--tls posix,rc_mlx5,self", None).unwrap(),
+            "--tls posix,rc_x"
+        );
         assert!(
             transport("--library libfabric", None)
                 .unwrap_err()
@@ -435,7 +443,7 @@ mod tests {
         );
         let error = transport("--tls tpc", None).unwrap_err();
         assert!(
-            error.contains("\"tpc\"") && error.contains("use tcp,sm,rc"),
+            error.contains("\"tpc\"") && error.contains("use all,tcp,sm,posix"),
             "{error}"
         );
         let error = transport("--provider udp", None).unwrap_err();

@@ -13,11 +13,11 @@ use crds::assignment::{Assignment, Rendezvous};
 use crds::record::{CaseFailure, FailureReason};
 use crds::v1alpha1::TransportSpec;
 
-use super::DirectError;
 use super::assignment::{CLIENT, SERVER, assignment};
 use super::measurement::{Measurement, MeasurementFlags, print_progress};
 use super::records::RecordSink;
 use super::request::Limits;
+use super::{DirectError, variable_names_devices};
 use crate::process;
 use crate::rendezvous::coordinator;
 use crate::worker::coordinate::Attempt;
@@ -57,7 +57,11 @@ pub fn loopback(flags: &LoopbackFlags) -> Result<(), DirectError> {
         .local_addr()
         .map_err(|source| system_error("reading the socket address", source))?
         .port();
-    let rails = loopback_rails(&request.transport.spec());
+    let spec = request.transport.spec();
+    let rails = match variable_names_devices(&spec) {
+        true => Vec::new(),
+        false => loopback_rails(&spec),
+    };
     let assignment = assignment(
         &request,
         rendezvous,

@@ -12,7 +12,7 @@ use crds::record::{CaseResult, Record};
 
 use super::flags::{LocalFlags, OutputFlags, ScenarioFlags, TransportFlags};
 use super::report::Report;
-use super::request::{Limits, Request};
+use super::request::{Limits, Request, RequestedTransport};
 use super::trace::Trace;
 use super::{DirectError, run_id, text};
 
@@ -53,7 +53,7 @@ impl MeasurementFlags {
         self.local.check_devices(self.scenarios.rails)?;
         let transport = self
             .transport
-            .required_transport(self.scenarios.rails, variable)?;
+            .transport_or(RequestedTransport::suite_default(self.scenarios.rails), variable)?;
         let request = self.scenarios.request(run_id()?, transport);
         request.check(limits)?;
         let results = Results::new(&self.output)?;

@@ -18,6 +18,9 @@ const PROGRAM: &str = "fabricbench-runner";
 const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 /// Timeout for receiving a client's request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+/// Timeout for receiving the request of a client that is refused because the server is busy. Other clients wait
+/// meanwhile.
+const BUSY_REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 /// Timeout for receiving a server's response. The server first reads the properties of its machine.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Timeout for sending a message.
@@ -61,6 +64,8 @@ pub enum RefusalReason {
     VersionMismatch,
     /// The request is invalid or exceeds the server's limits.
     InvalidRequest,
+    /// The server measures with another client.
+    Busy,
 }
 
 /// Error returned if the two sides cannot agree on a measurement.
@@ -126,6 +131,22 @@ pub fn receive(stream: TcpStream, limits: &Limits) -> Result<(Request, FrameRead
             Err(refusal)
         }
     }
+}
+
+/// Refuses the client of `stream` because the session with the client at `address` is in progress. If the client has
+/// disconnected or sends nothing, it is ignored.
+pub fn refuse_busy(stream: TcpStream, address: &str) {
+    let mut reader = FrameReader::new(stream);
+    // If data remained unread, closing the connection would discard the response.
+    let _ = reader.read(MAX_MESSAGE_BYTES, Some(Instant::now() + BUSY_REQUEST_TIMEOUT));
+    let refusal = Refusal {
+        reason: RefusalReason::Busy,
+        message: format!(
+            "it measures with the client at {address}, and serves one client after another: try again when that client \
+             has finished, or wait for it with a longer --connect-timeout"
+        ),
+    };
+    let _ = send(reader.stream(), &Response::Refused(refusal));
 }
 
 /// Sends the response that accepts the request.
@@ -220,8 +241,7 @@ mod tests {
             accepted: AcceptedScenarios::Segment(SegmentLimits {
                 name: "here".into(),
                 run: "1".into(),
-                threads: 1,
-                batch_bytes: 1,
+                bytes: 1,
                 memory: MemoryKind::Heap,
                 time_limit_seconds: 60,
             }),

@@ -1,21 +1,23 @@
-//! Server: waits for one client, checks its request and becomes its worker. Uses TCP and standard output.
+//! Server: waits for clients, checks their requests and becomes the worker of one after another. Uses TCP and standard
+//! output.
 
 use std::env;
-use std::io;
-use std::sync::mpsc::sync_channel;
+use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Args;
 use crds::units::Size;
 
 use super::assignment::assignment;
+use super::busy::BusyServer;
+use super::connect::ConnectionMode;
+use super::current_session::CurrentSession;
 use super::flags::{LocalFlags, TransportFlags};
 use super::request::{AcceptedScenarios, DEFAULT_MAX_BYTES, Limits};
-use super::session::{listen, wait_for_client};
-use super::{DirectError, connection_rails};
-use crate::worker::agent::EVENT_CAPACITY;
-use crate::worker::signals;
-use crate::worker_event::WorkerEvent;
+use super::session::{Client, listen, wait_for_client};
+use super::{DirectError, connection_rails, worker_address};
+use crate::topology;
 
 /// Server flags.
 #[derive(Clone, Debug, Args)]
@@ -26,6 +28,13 @@ pub struct ServeFlags {
     /// TCP port to listen on. If 0, the system chooses a free port, which is printed.
     #[arg(long, default_value_t = super::DEFAULT_PORT)]
     pub port: u16,
+    /// Exit after this many clients. By default, the server exits when SIGINT or SIGTERM arrives.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub clients: Option<u32>,
+    /// How clients find the server: by its address and port, or by a hexadecimal address that the server prints for
+    /// --worker-address.
+    #[arg(long, value_enum, default_value_t = ConnectionMode::Socket)]
+    pub listen_mode: ConnectionMode,
     /// Largest message that a client may request. Each side allocates twice this size, or 256 MiB if that is more.
     #[arg(long, value_name = "SIZE", default_value_t = DEFAULT_MAX_BYTES)]
     pub max_bytes: Size,
@@ -43,11 +52,12 @@ pub struct ServeFlags {
     pub local: LocalFlags,
 }
 
-/// Serves one client. Connections without a valid request are rejected and do not end the server.
+/// Serves clients, one after another, until a signal arrives or as many have been served as the flags specify.
+/// Connections without a valid request are rejected and do not end the server. Neither does a session that fails.
 ///
 /// # Errors
-/// Returns an error if the address cannot be used, or the session with the client fails. A signal while the server is
-/// waiting is not an error.
+/// Returns an error if the address cannot be used, or a signal ends a session. If the number of clients is limited, also
+/// returns the failure of the last session that failed.
 pub fn serve(flags: &ServeFlags) -> Result<(), DirectError> {
     let transport = TransportFlags {
         library: None,
@@ -61,38 +71,78 @@ pub fn serve(flags: &ServeFlags) -> Result<(), DirectError> {
         // This process's variables and rails apply to the library, but do not restrict the clients.
         transport: transport.transport(1, |_| None)?,
     };
-    let (sender, events) = sync_channel(EVENT_CAPACITY);
-    let notify = sender.clone();
-    let stop = signals::watch(move |signal| drop(notify.send(WorkerEvent::Stop(signal))))
-        .map_err(|source| system_error("installing the signal handlers", source))?;
+    let session = CurrentSession::default();
+    let stop = session.watch_signals()?;
     let listener = listen(&flags.addr, flags.port)?;
     let address = listener
         .local_addr()
         .map_err(|source| system_error("reading the socket address", source))?;
-    print(&format!("listening on {address} for one client; Ctrl-C to stop"))?;
-    let Some(client) = wait_for_client(&listener, &limits, || !stop.is_set()) else {
-        return print("stopped by a signal before a client connected");
+    announce(flags, address)?;
+    let variables = transport.replaced_variables(|name| env::var(name).ok());
+    let mut result = Ok(());
+    let mut served = 0;
+    while flags.clients.is_none_or(|clients| served < clients) {
+        let Some(client) = wait_for_client(&listener, &limits, || !stop.is_set()) else {
+            return match served {
+                0 => print("stopped by a signal before a client connected"),
+                _ => print("stopped by a signal"),
+            };
+        };
+        served += 1;
+        print(&description(&client))?;
+        let rails = connection_rails(&client.request, client.reader.stream());
+        let assignment = assignment(
+            &client.request,
+            client.rendezvous(&flags.addr, address.port()),
+            &flags.local.choices(rails, variables.clone()),
+        );
+        let _busy = BusyServer::start(&listener, &client.address)
+            .map_err(|source| system_error("starting a thread", source))?;
+        let limit = Duration::from_secs(flags.time_limit);
+        let ended = session.run(&stop, |events| client.serve(&assignment, limit, events, &stop));
+        match ended.unwrap_or(Ok(())) {
+            Ok(()) => print("the client has finished")?,
+            // The signal has also ended the server.
+            Err(error) if stop.is_set() => return Err(error),
+            Err(error) => {
+                // If standard error is closed, the failure cannot be reported.
+                let _ = writeln!(io::stderr(), "the session failed: {error}");
+                result = Err(error);
+            }
+        }
+    }
+    result
+}
+
+/// Prints where the server listens.
+fn announce(flags: &ServeFlags, address: SocketAddr) -> Result<(), DirectError> {
+    let clients = match flags.clients {
+        None => "clients, one after another".to_owned(),
+        Some(1) => "one client".to_owned(),
+        Some(count) => format!("{count} clients, one after another"),
     };
-    // The operating system rejects further clients, so they do not wait.
-    drop(listener);
+    print(&format!("listening on {address} for {clients}; Ctrl-C to stop"))?;
+    if flags.listen_mode == ConnectionMode::Socket {
+        return Ok(());
+    }
+    let hosts: Vec<String> = match address.ip().is_unspecified() {
+        true => topology::addresses().iter().map(ToString::to_string).collect(),
+        false => vec![address.ip().to_string()],
+    };
+    let addresses: Vec<_> = hosts.into_iter().map(|host| (host, address.port())).collect();
+    print(&format!("worker address: {}", worker_address::encode(&addresses)))
+}
+
+/// Describes what a client requests.
+fn description(client: &Client) -> String {
     let request = &client.request;
     let names: Vec<_> = request.scenarios.iter().map(|scenario| scenario.name()).collect();
-    print(&format!(
+    format!(
         "client {}: {} with {}",
         client.address,
         names.join(" "),
         request.transport.flag()
-    ))?;
-    let rails = connection_rails(request, client.reader.stream());
-    let variables = transport.replaced_variables(|name| env::var(name).ok());
-    let assignment = assignment(
-        request,
-        client.rendezvous(&flags.addr, address.port()),
-        &flags.local.choices(rails, variables),
-    );
-    let limit = Duration::from_secs(flags.time_limit);
-    client.serve(&assignment, limit, (sender, events), &stop)?;
-    print("the client has finished")
+    )
 }
 
 fn print(line: &str) -> Result<(), DirectError> {

@@ -7,9 +7,11 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use crds::record::{ColdRecord, FabricFacts, WarningReason};
 use crds::units::Size;
 use crds::v1alpha1::Answer;
+use serde::Serialize;
 
 use super::metrics::{Distribution, Metrics, Throughput};
 use super::report::{Report, ScenarioReport, ScenarioState, Side};
+use super::request::RequestedTransport;
 
 /// Formats the report.
 pub fn format(report: &Report) -> String {
@@ -24,7 +26,50 @@ pub fn format(report: &Report) -> String {
     }
     add_warnings(&mut text, report);
     let _ = write!(text, "\n{}", summary(report));
+    if let Some(json) = json_summary(report) {
+        let _ = write!(text, "\n\nJSON summary:\n{json}");
+    }
     text
+}
+
+/// Transport, and name, size, state and metrics of each scenario, as JSON. The metrics are those of the JSON file.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct JsonSummary<'a> {
+    run_id: &'a str,
+    transport: &'a RequestedTransport,
+    scenarios: Vec<ScenarioSummary<'a>>,
+}
+
+/// One scenario of a [`JsonSummary`].
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ScenarioSummary<'a> {
+    name: &'a str,
+    size_bytes: u64,
+    state: ScenarioState,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metrics: Option<&'a Metrics>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<&'a str>,
+}
+
+/// Formats the results as JSON, one object that starts and ends on lines of its own. `None` only if a value cannot be
+/// represented.
+fn json_summary(report: &Report) -> Option<String> {
+    let scenarios = report.scenarios.iter().map(|scenario| ScenarioSummary {
+        name: scenario.name,
+        size_bytes: scenario.size_bytes,
+        state: scenario.state,
+        metrics: scenario.metrics.as_ref(),
+        failure: scenario.failure.as_deref(),
+    });
+    let summary = JsonSummary {
+        run_id: &report.run_id,
+        transport: &report.transport,
+        scenarios: scenarios.collect(),
+    };
+    serde_json::to_string_pretty(&summary).ok()
 }
 
 fn add_side(text: &mut String, name: &str, side: &Side) {

@@ -26,6 +26,8 @@ pub(super) struct Opener {
     round: u32,
     host: String,
     polling: Polling,
+    /// Why the library of this process's arms cannot be loaded; `None` if it has been loaded.
+    load_failure: Option<TransportError>,
     /// CPUs to which measuring threads are pinned; empty if other workers use the same CPUs.
     pinned: Vec<u32>,
     buffers: Buffers,
@@ -62,6 +64,7 @@ impl Opener {
             round,
             host,
             polling,
+            load_failure: None,
         })
     }
 
@@ -97,9 +100,9 @@ impl Opener {
         scenario.ok_or_else(|| internal(&format!("the assignment has no scenario {index}")))
     }
 
-    /// Loads the library of this process's arms, which have the same environment. Failures are not reported here:
-    /// opening an arm then fails for the same reason, and that failure is reported for the arm.
-    pub(super) fn load(&self, selector: &dyn TransportSelector) {
+    /// Loads the library of this process's arms, which have the same environment. A failure is reported when an arm is
+    /// opened.
+    pub(super) fn load(&mut self, selector: &dyn TransportSelector) {
         let mut arms = self.assignment.arms.iter();
         let Some(arm) = arms.find(|arm| arm.process == self.process) else {
             return;
@@ -108,9 +111,7 @@ impl Opener {
         let loaded = self
             .select(selector, arm, &config)
             .and_then(|functions| (functions.load)(&config));
-        if let Err(error) = loaded {
-            tracing::debug!(%error, "the library was not loaded");
-        }
+        self.load_failure = loaded.err();
     }
 
     /// Opens the endpoints and memory of `arm`.
@@ -122,6 +123,10 @@ impl Opener {
         selector: &dyn TransportSelector,
         arm: &ArmAssignment,
     ) -> Result<Box<dyn Arm>, CaseFailure> {
+        // Opening an arm allocates its memory first, which can be many GiB.
+        if let Some(failure) = &self.load_failure {
+            return Err(from_transport(failure.clone()));
+        }
         let config = OpenConfig {
             // Nothing is measured in round 0, so counting may make posts slower.
             counts_protocols: self.round == 0,

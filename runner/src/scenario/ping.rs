@@ -18,6 +18,11 @@ const WARMUP_PINGS: u32 = 100;
 const IDLE_PINGS: u32 = 1000;
 /// Duration after which the idle fabric is no longer sampled.
 const IDLE_NANOS: u64 = 200_000_000;
+/// Number of samples during transfers after which no more transfers are needed: a 99th percentile that is not the
+/// largest sample.
+const LOADED_PINGS: usize = 100;
+/// Maximum time for which transfers continue after the window has closed, so that there are enough samples.
+const LOADED_NANOS: u64 = 10_000_000_000;
 
 /// Recorders for pings on the idle fabric and during transfers.
 #[derive(Debug)]
@@ -60,6 +65,12 @@ impl PingRecorders {
     pub fn start<T: Transport>(&mut self, engine: &mut Engine<'_, T>) {
         engine.pings.record_into(self.loaded.take());
         engine.pings.start_repeating();
+    }
+
+    /// Whether there are enough samples during transfers, or no time is left to wait for more. `closed` is the time at
+    /// which the window of the transfers closed.
+    pub fn has_enough<T: Transport>(engine: &Engine<'_, T>, closed: u64) -> bool {
+        engine.pings.recorded() >= LOADED_PINGS || clock::now() >= closed.saturating_add(LOADED_NANOS)
     }
 
     /// Stops sending pings. The reply to the last one is still recorded.

@@ -50,6 +50,13 @@ impl PingState {
         }
     }
 
+    /// Number of samples of the current recorder.
+    pub(super) fn recorded(&self) -> usize {
+        self.recorder
+            .as_ref()
+            .map_or(0, |recorder| recorder.samples().len())
+    }
+
     /// Starts recording samples.
     pub(super) fn record_into(&mut self, recorder: Option<Recorder>) {
         self.recorder = recorder;

@@ -9,7 +9,8 @@
 //!    at the first completion after the duration that the scenario specifies, or at the completion that reaches the
 //!    number of transfers that it specifies. Rates are computed between completions, so that the transfers in flight at
 //!    both ends of the window do not matter.
-//! 3. It continues to post until the windows of all threads have closed.
+//! 3. It continues to post until the windows of all threads have closed and, if the workload has pings, until there are
+//!    enough samples of them.
 //!
 //! The coordinator moves the flows through these phases ([`super::phases`]). Before the first phase, it waits until
 //! both sides of all flows have read their counters, so that the counters of every flow include the transfers of all
@@ -237,10 +238,6 @@ impl<'a> SimultaneousPoster<'a> {
                     return state;
                 };
                 self.recorder = engine.outgoing.set_recorder(None);
-                if self.pings.is_some() {
-                    PingRecorders::pause(engine);
-                }
-                self.coordination.mark_measured(engine);
                 State::Closed(ThreadWindow {
                     opened,
                     closed,
@@ -251,6 +248,22 @@ impl<'a> SimultaneousPoster<'a> {
         }
     }
 
+    /// Marks this thread as measured if its window has closed and there are enough samples of pings. Until then, it and
+    /// its peer continue to post, so that pings that are sent after the window are also sent during transfers.
+    fn mark_if_measured<T: Transport>(&self, engine: &mut Engine<'_, T>, state: State) -> bool {
+        let State::Closed(window) = state else {
+            return false;
+        };
+        if self.pings.is_some() {
+            if !PingRecorders::has_enough(engine, window.closed) {
+                return false;
+            }
+            PingRecorders::pause(engine);
+        }
+        self.coordination.mark_measured(engine);
+        true
+    }
+
     /// Posts until the windows of all threads have closed, and returns the window when all transfers are complete.
     ///
     /// Completions are observed after each burst, because transfers can complete while the burst is posted: a library
@@ -258,8 +271,10 @@ impl<'a> SimultaneousPoster<'a> {
     fn post<T: Transport>(&mut self, engine: &mut Engine<'_, T>) -> Result<ThreadWindow, CaseFailure> {
         let mut state = State::Starting;
         let mut draining = false;
+        let mut is_measured = false;
         let mut completed = engine.outgoing.completed();
         loop {
+            is_measured = is_measured || self.mark_if_measured(engine, state);
             self.coordination.announce(engine)?;
             if !draining && self.coordination.must_finish(engine) {
                 draining = true;

@@ -13,6 +13,20 @@ pub fn interface_with(ip: IpAddr) -> Option<String> {
     matching_interface(ip, &known)
 }
 
+/// Addresses of all interfaces: first those of networks, then those of the loopback interface. Link-local addresses are
+/// omitted, because they are valid only together with an interface.
+pub fn addresses() -> Vec<IpAddr> {
+    let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
+    let is_link_local = |address: &IpAddr| match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    };
+    let mut found: Vec<IpAddr> = interfaces.iter().map(if_addrs::Interface::ip).collect();
+    found.retain(|address| !is_link_local(address));
+    found.sort_by_key(|address| (address.is_loopback(), address.is_ipv6()));
+    found
+}
+
 /// Address of interface `name`, preferably an IPv4 address; `None` if it does not exist or has no address.
 pub fn address_of(name: &str) -> Option<IpAddr> {
     let interfaces = if_addrs::get_if_addrs().ok()?;

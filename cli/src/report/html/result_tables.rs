@@ -3,11 +3,11 @@
 use campaign::compare::metric_name;
 use campaign::format;
 use campaign::summarize::{CellSummary, METRICS};
-use crds::assignment::Workload;
 use crds::v1alpha1::Metric;
 use maud::{Markup, html};
 
 use super::verdicts::{arm_name, cell as comparison_cell};
+use crate::report::arm_values::{self, latency_definition};
 use crate::report::comparison::{ComparisonText, change};
 use crate::report::{Report, labels, observations};
 
@@ -20,24 +20,8 @@ pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
         .iter()
         .filter(|cell| cell.scenario == index);
     let scenario = report.plan.scenarios.get(index);
-    let latency = match scenario.map(|scenario| &scenario.assignment.workload) {
-        Some(Workload::Rpc(work)) if work.open_loop.is_some() => {
-            "the time from the intended start of a sample to the reply to its first call"
-        }
-        Some(Workload::PingPong(_)) => "half the round-trip time",
-        Some(Workload::MemoryFootprint(_)) => "the time to pass the tensor to one consumer",
-        Some(Workload::Rpc(_)) => "the time from the first call of a sample to its reply",
-        Some(Workload::Transfer(transfer)) if transfer.open_loop.is_some() => {
-            "the time from the intended start to completion"
-        }
-        Some(Workload::ParameterServing(_)) => {
-            "the time from the publication of a version to its first use by a worker"
-        }
-        Some(Workload::Command(_)) => {
-            "the value that the command's tool reports; its distribution is unknown"
-        }
-        Some(Workload::Transfer(_)) | None => "the time from post to completion",
-    };
+    let workload = scenario.map(|scenario| &scenario.assignment.workload);
+    let latency = workload.map_or("the time from post to completion", latency_definition);
     html! {
         details {
             summary { "Results of every arm and size" }
@@ -72,20 +56,12 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
     } else {
         "no valid case"
     };
-    let median = match cell.latency.quantile(0.5) {
-        Some(nanos) => format::nanos(nanos as f64),
-        None => absent.to_owned(),
-    };
-    let tail = |quantile: f64| match cell.latency.tail_quantile(quantile) {
-        Some(nanos) => format::nanos(nanos as f64),
-        None if cell.latency.count() > 0 => "too few samples".to_owned(),
-        None => absent.to_owned(),
-    };
+    let in_latency = |quantile| arm_values::quantile(cell, quantile).unwrap_or_else(|| absent.to_owned());
     let exact =
         |nanos: Option<u64>| nanos.map_or_else(|| absent.to_owned(), |nanos| format::nanos(nanos as f64));
-    let metric = |metric: Metric| match cell.metric(metric) {
-        Some(summary) => labels::value_in(scenario, metric, summary.median),
-        None => absent.to_owned(),
+    let metric = |metric: Metric| {
+        let value = scenario.and_then(|scenario| arm_values::metric(scenario, cell, metric));
+        value.unwrap_or_else(|| absent.to_owned())
     };
     let iterations = match cell.iterations {
         Some(count) => count.to_string(),
@@ -102,10 +78,10 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
             td { (cell.valid_rounds.len()) }
             td { (iterations) }
             td { (exact(cell.min_nanos)) }
-            td { (median) (in_brackets(exclusive.map(|raw| raw.p50_nanos))) }
-            td { (tail(0.95)) (in_brackets(exclusive.map(|raw| raw.p95_nanos))) }
-            td { (tail(0.99)) (in_brackets(exclusive.map(|raw| raw.p99_nanos))) }
-            td { (tail(0.999)) }
+            td { (in_latency(0.5)) (in_brackets(exclusive.map(|raw| raw.p50_nanos))) }
+            td { (in_latency(0.95)) (in_brackets(exclusive.map(|raw| raw.p95_nanos))) }
+            td { (in_latency(0.99)) (in_brackets(exclusive.map(|raw| raw.p99_nanos))) }
+            td { (in_latency(0.999)) }
             td { (exact(cell.max_nanos)) }
             td { (metric(Metric::Throughput)) }
             td { (metric(Metric::CompletionRate)) }

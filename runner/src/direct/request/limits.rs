@@ -68,10 +68,9 @@ pub struct SegmentLimits {
     pub name: String,
     /// Random identifier of the target run, in hexadecimal.
     pub run: String,
-    /// Number of threads.
-    pub threads: u32,
-    /// Maximum number of bytes that one thread may address in a batch.
-    pub batch_bytes: u64,
+    /// Maximum number of bytes that all threads of an initiator may address together. Each side has two areas of this
+    /// size.
+    pub bytes: u64,
     /// Kind of memory.
     pub memory: MemoryKind,
     /// Maximum duration of a session, in seconds.

@@ -4,9 +4,9 @@ use crds::units::Size;
 use crds::v1alpha1::SegmentTransfer;
 use snafu::ensure;
 
-use super::Request;
 use super::bounds::{RequestError, RequestSnafu, check_size, check_within};
 use super::limits::SegmentLimits;
+use super::{MAX_CASE_SECONDS, Request};
 
 /// Maximum size of a request to a segment, in bytes: the largest RDMA write that an EFA device supports.
 pub const MAX_REQUEST_BYTES: u64 = 1 << 30;
@@ -17,26 +17,42 @@ pub const MAX_SEGMENT_BYTES: u64 = 8 << 30;
 /// setup, the integrity pass and the warm-up.
 const SESSION_ALLOWANCE_SECONDS: u64 = 30;
 
-/// Number of bytes that one thread addresses in a batch.
-pub fn segment_bytes(scenario: &SegmentTransfer) -> u64 {
+/// Smallest segment that a target offers, in bytes, so that an initiator may use more threads or larger requests than
+/// the target's own flags. Source: `buffer_capacity` in `transfer_engine_bench_v1.cpp` of Mooncake, which is never less
+/// than 1 GiB.
+const MIN_OFFERED_BYTES: u64 = 1 << 30;
+/// Longest measurement, in seconds. A case may take twice as long.
+const MAX_DURATION_SECONDS: u64 = MAX_CASE_SECONDS as u64 / 2;
+
+/// Number of bytes that all threads address in a batch: requests x size x threads.
+fn segment_bytes(scenario: &SegmentTransfer) -> u64 {
     let size = scenario.sizes.first().map_or(0, |size| size.bytes());
-    size.saturating_mul(scenario.batch.into())
+    let of_thread = size.saturating_mul(scenario.batch.into());
+    of_thread.saturating_mul(scenario.threads.into())
 }
 
-/// Checks the settings of `scenario` for a case that may take `case_timeout` seconds.
+/// Number of bytes that a target with the settings of `scenario` offers to initiators.
+pub fn offered_bytes(scenario: &SegmentTransfer) -> u64 {
+    segment_bytes(scenario).max(MIN_OFFERED_BYTES)
+}
+
+/// Checks the settings of `scenario`.
 ///
 /// # Errors
 /// Returns an error for the first value that is out of bounds.
-pub fn check_segment_transfer(scenario: &SegmentTransfer, case_timeout: u32) -> Result<(), RequestError> {
+pub fn check_segment_transfer(scenario: &SegmentTransfer) -> Result<(), RequestError> {
     let limit = "the largest RDMA write that an EFA device supports";
     check_size("--size", &scenario.sizes, Size(MAX_REQUEST_BYTES), limit)?;
     check_within("--batch", scenario.batch.into(), 1..=256)?;
     check_within("--threads", scenario.threads.into(), 1..=64)?;
     check_within("--warmup-batches", scenario.warmup_batches.into(), 1..=3000)?;
     check_within("--report-precision", scenario.report_precision.into(), 0..=9)?;
-    let longest = u64::from(case_timeout / 2);
-    check_within("--duration", scenario.duration.0.as_secs(), 1..=longest)?;
-    let all = segment_bytes(scenario).saturating_mul(scenario.threads.into());
+    check_within(
+        "--duration",
+        scenario.duration.0.as_secs(),
+        1..=MAX_DURATION_SECONDS,
+    )?;
+    let all = segment_bytes(scenario);
     ensure!(
         all <= MAX_SEGMENT_BYTES,
         RequestSnafu {
@@ -95,7 +111,13 @@ impl Request {
                 }
             );
         }
-        check_segment_transfer(scenario, self.case_timeout_seconds)?;
+        check_segment_transfer(scenario)?;
+        // Otherwise, the case would end before its measurement.
+        check_within(
+            "--duration",
+            scenario.duration.0.as_secs(),
+            1..=u64::from(self.case_timeout_seconds / 2),
+        )?;
         check_time_limit(scenario, limits.time_limit_seconds)?;
         let needed = segment_bytes(scenario);
         ensure!(
@@ -110,13 +132,14 @@ impl Request {
             }
         );
         ensure!(
-            scenario.threads <= limits.threads && needed <= limits.batch_bytes,
+            needed <= limits.bytes,
             RequestSnafu {
                 flag: "--threads, --batch and --size",
                 reason: format!(
-                    "need {} threads with {needed} bytes each, but the segment {} has {} threads with {} bytes each: start \
-                     the target with the same values",
-                    scenario.threads, limits.name, limits.threads, limits.batch_bytes
+                    "need a segment of {}, but the segment {} has {}: start the target with the same values",
+                    Size(needed),
+                    limits.name,
+                    Size(limits.bytes)
                 ),
             }
         );

@@ -26,6 +26,23 @@ pub enum RequestedTransport {
 }
 
 impl RequestedTransport {
+    /// Transport of the Starway benchmark suite if neither `--tls` nor `UCX_TLS` is set: UCX chooses.
+    pub fn suite_default(rails: u32) -> Self {
+        Self::Ucx {
+            transports: vec![UcxTransport::All],
+            rails,
+        }
+    }
+
+    /// Transport of a segment if no flag selects one. It is the same on every machine, so that the two roles always
+    /// agree, and it needs no device.
+    pub fn segment_default(rails: u32) -> Self {
+        Self::Libfabric {
+            provider: LibfabricProvider::Tcp,
+            rails,
+        }
+    }
+
     /// Library and provider as a transport spec, with default settings.
     pub fn spec(&self) -> TransportSpec {
         match self {
@@ -57,7 +74,8 @@ impl RequestedTransport {
         }
     }
 
-    fn rails(&self) -> u32 {
+    /// Number of rails.
+    pub fn rails(&self) -> u32 {
         match self {
             Self::Ucx { rails, .. } | Self::Libfabric { rails, .. } => *rails,
         }
@@ -77,8 +95,7 @@ impl RequestedTransport {
             Some(accepted) if !accepted.is_same(self) => Err(RequestError::new(
                 "the transport",
                 format!(
-                    "is `{}`, but the server was started with `{}`: use the same flag on both machines, or omit it \
-                     on the server",
+                    "is `{}`, but the server uses `{}`: start both sides with the same flag",
                     self.flag(),
                     accepted.flag()
                 ),

@@ -25,14 +25,14 @@ pub struct SegmentFlags {
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub rails: u32,
     /// Measure UCX even when it emulates reads and writes with messages, as it does over tcp.
-    #[arg(long, alias = "allow_emulation")]
+    #[arg(long)]
     pub allow_emulation: bool,
     /// Operations: reads from the remote segment, writes to it, or batches of writes, each followed by reads of the
     /// same memory.
     #[arg(long, value_enum, default_value_t = WorkloadName::Read)]
     pub workload: WorkloadName,
     /// Before the measurement, run the workload once and verify every byte.
-    #[arg(long, alias = "integrity_check", value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1,
+    #[arg(long, visible_alias = "check", value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1,
           require_equals = true, default_value_t = true, default_missing_value = "true")]
     pub integrity_check: bool,
     /// Allocate the segment in shared memory.
@@ -40,11 +40,11 @@ pub struct SegmentFlags {
           default_value_t = false, default_missing_value = "true")]
     pub shmfs: bool,
     /// Allocate the segment in host memory.
-    #[arg(long, alias = "use_dram", value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
+    #[arg(long, value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
           default_value_t = true, default_missing_value = "true")]
     pub use_dram: bool,
     /// Allocate the segment in the memory of GPU 0. Requires --use-dram=false.
-    #[arg(long, alias = "use_vram", value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
+    #[arg(long, value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
           default_value_t = false, default_missing_value = "true")]
     pub use_vram: bool,
     /// Requests per batch, all in flight at once.
@@ -60,13 +60,13 @@ pub struct SegmentFlags {
     #[arg(long, value_name = "COUNT", default_value_t = 4)]
     pub threads: u32,
     /// Warm-up batches that each thread runs before the measurement. The first one is timed separately.
-    #[arg(long, alias = "warmup_batches", value_name = "COUNT", default_value_t = 10)]
+    #[arg(long, value_name = "COUNT", default_value_t = 10)]
     pub warmup_batches: u32,
     /// Throughput unit.
-    #[arg(long, alias = "report_unit", value_parser = rate_unit, value_name = "UNIT", default_value_t = RateUnit::GB)]
+    #[arg(long, value_parser = rate_unit, value_name = "UNIT", default_value_t = RateUnit::GB)]
     pub report_unit: RateUnit,
     /// Decimal places in the throughput.
-    #[arg(long, alias = "report_precision", value_name = "COUNT", default_value_t = 2)]
+    #[arg(long, value_name = "COUNT", default_value_t = 2)]
     pub report_precision: u32,
 }
 
@@ -249,19 +249,19 @@ mod tests {
     }
 
     #[test]
-    fn accepts_the_benchmark_flag_names() {
+    fn accepts_the_flags_of_the_benchmark() {
         let flags = parse(&[
             "--workload=mix",
-            "--integrity_check",
+            "--integrity-check",
             "--shmfs=true",
-            "--use_dram=true",
-            "--use_vram=false",
+            "--use-dram=true",
+            "--use-vram=false",
             "--batch=4",
             "--size=4096",
             "--duration=3",
             "--threads=2",
-            "--report_unit=KiB",
-            "--report_precision=0",
+            "--report-unit=KiB",
+            "--report-precision=0",
         ])
         .unwrap();
         let expected = SegmentTransfer {
@@ -277,21 +277,21 @@ mod tests {
         assert_eq!(flags.scenario(), expected);
         assert_eq!(flags.memory(), Ok(MemoryKind::SharedMemory));
         for unit in RateUnit::ALL {
-            let flags = parse(&["--report_unit", &unit.to_string()]).unwrap();
+            let flags = parse(&["--report-unit", &unit.to_string()]).unwrap();
             assert_eq!(flags.report_unit, unit);
         }
-        let error = parse(&["--report_unit", "TB"]).unwrap_err().to_string();
+        let error = parse(&["--report-unit", "TB"]).unwrap_err().to_string();
         assert!(error.contains("GB, GiB, Gb, MB, MiB, Mb, KB, KiB, Kb"), "{error}");
     }
 
     #[test]
     fn a_segment_has_one_kind_of_memory() {
         let memory = |flags: &[&str]| parse(flags).unwrap().memory().map_err(|error| error.to_string());
-        assert_eq!(memory(&["--use_dram=false", "--use_vram"]), Ok(MemoryKind::Cuda));
+        assert_eq!(memory(&["--use-dram=false", "--use-vram"]), Ok(MemoryKind::Cuda));
         for flags in [
-            &["--use_vram"][..],
-            &["--use_dram=false"],
-            &["--use_dram=false", "--use_vram", "--shmfs"],
+            &["--use-vram"][..],
+            &["--use-dram=false"],
+            &["--use-dram=false", "--use-vram", "--shmfs"],
         ] {
             assert!(memory(flags).unwrap_err().starts_with("--"), "{flags:?}");
         }
@@ -301,7 +301,7 @@ mod tests {
     fn initiator_command_has_the_same_flags() {
         let flags = parse(&[
             "--shmfs",
-            "--integrity_check=false",
+            "--integrity-check=false",
             "--rails=2",
             "--size=1Mi",
             "--workload=write",

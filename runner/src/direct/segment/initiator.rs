@@ -9,7 +9,7 @@ use super::metadata::{MetadataFlags, check_name};
 use crate::direct::connect::{Destination, coordinate};
 use crate::direct::flags::OutputFlags;
 use crate::direct::measurement::Results;
-use crate::direct::request::{ExpectedSegment, RequestError, check_segment_transfer};
+use crate::direct::request::{ExpectedSegment, RequestError, RequestedTransport, check_segment_transfer};
 use crate::direct::{DirectError, run_id};
 
 /// Flag that names the segment.
@@ -19,13 +19,13 @@ const FLAG: &str = "--remote-segment";
 #[derive(Clone, Debug, Args)]
 pub struct InitiatorFlags {
     /// Segment name, as printed by the target. For p2p, it is ADDRESS:PORT.
-    #[arg(long, alias = "remote_segment", value_name = "NAME")]
+    #[arg(long, value_name = "NAME")]
     pub remote_segment: String,
     /// Metadata service.
     #[command(flatten)]
     pub metadata: MetadataFlags,
-    /// Time to wait for the target to listen, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    /// Time to wait for the target to listen and to finish with other initiators, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(..=86_400))]
     pub connect_timeout: u64,
     /// Segment and workload.
     #[command(flatten)]
@@ -44,9 +44,10 @@ pub fn initiator(flags: &InitiatorFlags) -> Result<(), DirectError> {
     let variable = |name: &str| env::var(name).ok();
     let segment = &flags.segment;
     segment.local.check_devices(segment.rails)?;
-    let transport = segment.transport.required_transport(segment.rails, variable)?;
+    let default = RequestedTransport::segment_default(segment.rails);
+    let transport = segment.transport.transport_or(default, variable)?;
     let mut request = segment.request(run_id()?, transport)?;
-    check_segment_transfer(&segment.scenario(), request.case_timeout_seconds)?;
+    check_segment_transfer(&segment.scenario())?;
     let name = &flags.remote_segment;
     let (host, port) = match flags.metadata.client()? {
         None => host_and_port(FLAG, name)?,
@@ -63,9 +64,9 @@ pub fn initiator(flags: &InitiatorFlags) -> Result<(), DirectError> {
     let results = Results::new(&flags.output)?;
     let mut variables = segment.transport.replaced_variables(variable);
     variables.extend(results.trace_variable());
+    let addresses = [(host, port)];
     let target = Destination {
-        host: &host,
-        port,
+        addresses: &addresses,
         timeout_seconds: flags.connect_timeout,
         role: "target",
     };

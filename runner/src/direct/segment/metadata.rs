@@ -31,11 +31,11 @@ pub const ENV_PASSWORD: &str = "FABRICBENCH_METADATA_PASSWORD";
 #[derive(Clone, Debug, Args)]
 pub struct MetadataFlags {
     /// How the initiator finds the segment: by its address (p2p), or by its name in a metadata service.
-    #[arg(long, alias = "metadata_type", value_enum, default_value_t = MetadataType::P2p)]
+    #[arg(long, value_enum, default_value_t = MetadataType::P2p)]
     pub metadata_type: MetadataType,
     /// Metadata server: HOST:PORT or, for http, also a URL such as http://HOST:PORT/metadata. For etcd, this can be a
     /// comma-separated list of members of the same cluster; the first one that responds is used.
-    #[arg(long, alias = "metadata_servers", value_delimiter = ',', value_name = "LIST")]
+    #[arg(long, value_delimiter = ',', value_name = "LIST")]
     pub metadata_servers: Vec<String>,
     /// User name for the metadata service. The password is read from the FABRICBENCH_METADATA_PASSWORD environment
     /// variable.
@@ -57,6 +57,15 @@ pub enum MetadataType {
 }
 
 impl MetadataType {
+    /// Port on which the service usually listens; for http, the one in the documentation of `fabricbench metadata`.
+    fn usual_port(self) -> u16 {
+        match self {
+            Self::Etcd => 2379,
+            Self::Redis => 6379,
+            Self::Http | Self::P2p => 8080,
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::P2p => "p2p",
@@ -113,8 +122,9 @@ impl MetadataFlags {
         }
         if self.metadata_servers.iter().all(String::is_empty) {
             return Err(servers(format!(
-                "is missing: specify a server for --metadata-type {}, such as 127.0.0.1:2379",
-                self.metadata_type.name()
+                "is missing: specify a server for --metadata-type {}, such as 127.0.0.1:{}",
+                self.metadata_type.name(),
+                self.metadata_type.usual_port()
             )));
         }
         // All members of an etcd cluster have the same entries. Several servers of any other kind would each have their
@@ -257,7 +267,7 @@ mod tests {
         assert!(problem(MetadataType::P2p, &["node:1"]).contains("need --metadata-type"));
         assert!(
             problem(MetadataType::Redis, &[])
-                .contains("is missing: specify a server for --metadata-type redis")
+                .contains("is missing: specify a server for --metadata-type redis, such as 127.0.0.1:6379")
         );
         for kind in [MetadataType::Redis, MetadataType::Http] {
             let several = problem(kind, &["127.0.0.1:1", "127.0.0.1:2"]);

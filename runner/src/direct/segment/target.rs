@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use std::env;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
 use crds::assignment::Rendezvous;
 use crds::record::CaseFailure;
+use crds::units::Size;
 use rustix::system::uname;
 
 use super::flags::SegmentFlags;
@@ -19,15 +18,15 @@ use super::initiator::host_and_port;
 use super::metadata::{MetadataClient, MetadataFlags, Publication, check_name};
 use super::registered::RegisteredSegment;
 use crate::direct::assignment::{LocalChoices, assignment};
+use crate::direct::busy::BusyServer;
+use crate::direct::current_session::CurrentSession;
 use crate::direct::request::{
-    AcceptedScenarios, Limits, Request, RequestError, SegmentLimits, check_segment_transfer,
-    check_time_limit, segment_bytes,
+    AcceptedScenarios, Limits, Request, RequestError, RequestedTransport, SegmentLimits,
+    check_segment_transfer, check_time_limit, offered_bytes,
 };
 use crate::direct::session::{Client, listen, wait_for_client};
-use crate::direct::{DirectError, connection_rails, run_id};
-use crate::worker::agent::EVENT_CAPACITY;
-use crate::worker::signals::{self, StopFlag};
-use crate::worker_event::WorkerEvent;
+use crate::direct::{DirectError, connection_rails, run_id, variable_names_devices};
+use crate::worker::signals::StopFlag;
 
 /// Flag that names the segment.
 const FLAG: &str = "--local-segment";
@@ -42,7 +41,7 @@ pub struct TargetFlags {
     #[arg(long, default_value_t = 0)]
     pub port: u16,
     /// Segment name. For p2p, it must be ADDRESS:PORT, and it sets --addr and --port. Defaults to the target's address.
-    #[arg(long, alias = "local_segment", value_name = "NAME")]
+    #[arg(long, value_name = "NAME")]
     pub local_segment: Option<String>,
     /// Metadata service.
     #[command(flatten)]
@@ -57,9 +56,6 @@ pub struct TargetFlags {
     #[command(flatten)]
     pub segment: SegmentFlags,
 }
-
-/// Event sender of the current session, for the signal handler.
-type CurrentSession = Arc<Mutex<Option<SyncSender<WorkerEvent>>>>;
 
 /// Segment that is offered to initiators.
 struct Offer<'a> {
@@ -88,13 +84,13 @@ pub fn target(flags: &TargetFlags) -> Result<(), DirectError> {
     let transport = flags
         .segment
         .transport
-        .required_transport(flags.segment.rails, variable)?;
+        .transport_or(RequestedTransport::segment_default(flags.segment.rails), variable)?;
     let request = flags.segment.request(run_id()?, transport)?;
-    check_segment_transfer(&flags.segment.scenario(), request.case_timeout_seconds)?;
+    check_segment_transfer(&flags.segment.scenario())?;
     check_time_limit(&flags.segment.scenario(), flags.time_limit)?;
     let metadata = flags.metadata.client()?;
     let session = CurrentSession::default();
-    let stop = watch_signals(Arc::clone(&session))?;
+    let stop = session.watch_signals()?;
     let (host, port) = listen_address(flags, metadata.is_none())?;
     let listener = listen(&host, port)?;
     let address = listener
@@ -109,8 +105,7 @@ pub fn target(flags: &TargetFlags) -> Result<(), DirectError> {
         limits: SegmentLimits {
             name,
             run: request.run_id.clone(),
-            threads: flags.segment.threads,
-            batch_bytes: segment_bytes(&flags.segment.scenario()),
+            bytes: offered_bytes(&flags.segment.scenario()),
             memory: request.memory,
             time_limit_seconds: flags.time_limit,
         },
@@ -159,7 +154,7 @@ impl Offer<'_> {
             registered.deregister().map_err(segment_error)?;
             print(&format!("deregistered segment {}", self.limits.name))?;
             if let Some(client) = client {
-                self.serve(client, stop, session)?;
+                self.serve(client, listener, stop, session)?;
             }
         }
         if let Some(Err(error)) = publication.map(Publication::end) {
@@ -192,6 +187,7 @@ impl Offer<'_> {
         // An IP transport uses the interface that has the target's listening address, if the target listens on a
         // specific address.
         let rails = match self.address.ip() {
+            _ if variable_names_devices(&spec) => Vec::new(),
             IpAddr::V4(address) if spec.uses_ip() && spec.rails() == 1 && !address.is_unspecified() => {
                 vec![address.to_string()]
             }
@@ -219,15 +215,16 @@ impl Offer<'_> {
         });
         print(&format!(
             "segment {}: {} threads with {} requests of {}, {:?} memory, {} bytes registered in {:.3} ms with {library}\
-             provider {}",
+             provider {}; an initiator may use up to {}",
             self.limits.name,
-            self.limits.threads,
+            self.flags.segment.threads,
             self.flags.segment.batch,
             self.flags.segment.size,
             self.limits.memory,
             registered.cold.registered_bytes,
             registered.cold.registration_nanos as f64 / 1e6,
-            registered.facts.provider
+            registered.facts.provider,
+            Size(self.limits.bytes)
         ))?;
         print(&format!("listening on {}", self.address))?;
         let nodes = &registered.facts.thread_numa_nodes;
@@ -244,7 +241,13 @@ impl Offer<'_> {
     }
 
     /// Serves one initiator. A session failure is reported, and the target continues.
-    fn serve(&self, client: Client, stop: &StopFlag, session: &CurrentSession) -> Result<(), DirectError> {
+    fn serve(
+        &self,
+        client: Client,
+        listener: &TcpListener,
+        stop: &StopFlag,
+        session: &CurrentSession,
+    ) -> Result<(), DirectError> {
         print(&format!("initiator {}", client.address))?;
         let rails = connection_rails(&client.request, client.reader.stream());
         let assignment = assignment(
@@ -252,40 +255,20 @@ impl Offer<'_> {
             client.rendezvous(&self.address.ip().to_string(), self.address.port()),
             &self.choices(rails),
         );
-        let (sender, events) = sync_channel(EVENT_CAPACITY);
-        *lock(session) = Some(sender.clone());
-        // A signal that arrived earlier could not notify this session.
-        if stop.is_set() {
-            *lock(session) = None;
-            return Ok(());
-        }
+        let _busy = BusyServer::start(listener, &client.address)
+            .map_err(|source| system_error("starting a thread", source))?;
         let limit = Duration::from_secs(self.flags.time_limit);
-        let served = client.serve(&assignment, limit, (sender, events), stop);
-        *lock(session) = None;
-        match served {
-            Ok(()) => print("the initiator has finished"),
-            Err(_) if stop.is_set() => Ok(()),
-            Err(error) => {
+        match session.run(stop, |events| client.serve(&assignment, limit, events, stop)) {
+            Some(Ok(())) => print("the initiator has finished"),
+            None => Ok(()),
+            Some(Err(_)) if stop.is_set() => Ok(()),
+            Some(Err(error)) => {
                 // If standard error is closed, the failure cannot be reported.
                 let _ = writeln!(io::stderr(), "the session failed: {error}");
                 Ok(())
             }
         }
     }
-}
-
-fn watch_signals(session: CurrentSession) -> Result<StopFlag, DirectError> {
-    signals::watch(move |signal| {
-        if let Some(sender) = &*lock(&session) {
-            // The send fails if the session has ended.
-            let _ = sender.send(WorkerEvent::Stop(signal));
-        }
-    })
-    .map_err(|source| system_error("installing the signal handlers", source))
-}
-
-fn lock(session: &CurrentSession) -> std::sync::MutexGuard<'_, Option<SyncSender<WorkerEvent>>> {
-    session.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Host and port on which the target listens.

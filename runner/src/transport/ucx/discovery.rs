@@ -89,6 +89,9 @@ fn configure(
     source: Option<&String>,
 ) -> Result<RailDevice, TransportError> {
     let device = source.map(|source| device_name(spec, rail, source)).transpose()?;
+    if let Some(device) = &device {
+        environment::check_device(device, |name| std::env::var(name).ok()).map_err(|m| refused("open", m))?;
+    }
     let version = library.identity().version;
     let is_set = |name: &str| std::env::var_os(name).is_some();
     let settings =
@@ -119,7 +122,8 @@ fn configure(
 /// UCX's name for the device that a rail source denotes: the interface that has this IP address, or the given device.
 fn device_name(spec: &Ucx, rail: usize, source: &str) -> Result<String, TransportError> {
     let Ok(address) = source.parse::<IpAddr>() else {
-        return Ok(devices::ucx_name(spec, source));
+        let is_interface = |name: &str| Path::new("/sys/class/net").join(name).exists();
+        return Ok(devices::ucx_name(spec, source, is_interface));
     };
     topology::interface_with(address).ok_or_else(|| {
         let message = format!(

@@ -44,32 +44,65 @@ pub(in crate::transport::ucx) fn check_variables(
     }
 }
 
-/// Whether the value of `UCX_TLS` may include a transport. A list that starts with `^` excludes its entries.
+/// Checks that the `UCX_NET_DEVICES` variable, which takes precedence over the rail's device, includes this device.
+/// `get` reads a variable.
+///
+/// # Errors
+///
+/// Returns a message that names the variable and the device.
+pub(in crate::transport::ucx) fn check_device(
+    device: &str,
+    get: impl Fn(&str) -> Option<String>,
+) -> Result<(), String> {
+    let Some(allowed) = get("UCX_NET_DEVICES") else {
+        return Ok(());
+    };
+    let names = |entry: &str| entry == "all" || entry == device;
+    if allowed.split(',').any(|entry| names(entry.trim())) {
+        return Ok(());
+    }
+    Err(format!(
+        "UCX_NET_DEVICES={allowed} is set, which excludes {device}, the device of this rail: remove the variable, or name \
+         its device for the rail (spec.devices.nics in a manifest, --device on the command line)"
+    ))
+}
+
+/// Whether the value of `UCX_TLS` may include a transport. A list that starts with `^` excludes its entries. A
+/// transport that stands for several lanes is excluded only if all of them are.
 fn includes(allowed: &str, transport: UcxTransport) -> bool {
     let (excludes, list) = match allowed.strip_prefix('^') {
         Some(list) => (true, list),
         None => (false, allowed),
     };
-    let names = |entry: &str| {
-        let entry = entry.trim().trim_start_matches('\\');
-        let name = transport.name();
-        entry == name
-            || match transport {
-                UcxTransport::Rc => matches!(entry, "ib") || entry.starts_with("rc_"),
-                UcxTransport::Ud => matches!(entry, "ib") || entry.starts_with("ud_"),
-                UcxTransport::Dc => matches!(entry, "ib") || entry.starts_with("dc_"),
-                UcxTransport::Sm => {
-                    !excludes && matches!(entry, "shm" | "mm" | "posix" | "sysv" | "cma" | "xpmem" | "knem")
-                }
-                UcxTransport::CudaCopy | UcxTransport::CudaIpc => entry == "cuda",
-                UcxTransport::Tcp => false,
-            }
-    };
-    let listed = list.split(',').any(names);
-    if excludes {
-        !listed
-    } else {
-        listed || list.split(',').any(|entry| entry.trim() == "all")
+    let entries = || list.split(',').map(|entry| entry.trim().trim_start_matches('\\'));
+    let mut served = LANES.into_iter().filter(|lane| transport.serves(lane));
+    let is_listed = |lane: &str| entries().any(|entry| names_lane(entry, lane));
+    served.any(|lane| is_listed(lane) != excludes)
+}
+
+/// Transports of UCX, by the names of their lanes.
+const LANES: [&str; 14] = [
+    "tcp",
+    "posix",
+    "sysv",
+    "xpmem",
+    "knem",
+    "cma",
+    "rc_verbs",
+    "rc_mlx5",
+    "ud_verbs",
+    "ud_mlx5",
+    "dc_mlx5",
+    "cuda_copy",
+    "cuda_ipc",
+    "gdr_copy",
+];
+
+/// Whether `entry` in `UCX_TLS` includes the transport `lane`.
+fn names_lane(entry: &str, lane: &str) -> bool {
+    match entry {
+        "mm" => matches!(lane, "posix" | "sysv" | "xpmem"),
+        _ => UcxTransport::from_name(entry).is_some_and(|transport| transport.serves(lane)),
     }
 }
 
@@ -92,6 +125,26 @@ mod tests {
     }
 
     #[test]
+    fn rejects_a_variable_that_excludes_the_device() {
+        let check = |devices: &'static str| {
+            check_device("lo", |name| {
+                (name == "UCX_NET_DEVICES").then(|| devices.to_owned())
+            })
+        };
+        assert!(
+            ["lo", "all", "eth0, lo"]
+                .into_iter()
+                .all(|devices| check(devices).is_ok())
+        );
+        let message = check("eth0").unwrap_err();
+        assert!(
+            message.contains("UCX_NET_DEVICES=eth0") && message.contains("--device"),
+            "{message}"
+        );
+        assert!(check_device("lo", |_| None).is_ok());
+    }
+
+    #[test]
     fn rejects_a_variable_that_excludes_the_requested_transport() {
         for (tls, included) in [
             ("tcp,self", true),
@@ -104,6 +157,11 @@ mod tests {
         }
         assert!(check(UcxTransport::Sm, "posix,cma,self").is_ok());
         assert!(check(UcxTransport::Rc, "ib").is_ok());
+        assert!(check(UcxTransport::All, "tcp").is_ok());
+        assert!(check(UcxTransport::Posix, "sm").is_ok());
+        assert!(check(UcxTransport::Posix, "cma").is_err());
+        assert!(check(UcxTransport::RcX, "^rc_x").is_err());
+        assert!(check(UcxTransport::Rc, "^rc_x").is_ok());
         let message = check(UcxTransport::Tcp, "sm,self").unwrap_err();
         assert!(
             message.starts_with("UCX_TLS=sm,self is set, which excludes the tcp transport"),

@@ -1,0 +1,140 @@
+//! Absolute values of each arm at each size: quantiles of the latency, rates and CPU time, with the change of the primary
+//! metric. Every report format for human readers shows them.
+
+use campaign::format;
+use campaign::plan::PlannedScenario;
+use campaign::summarize::CellSummary;
+use crds::assignment::Workload;
+use crds::v1alpha1::Metric;
+
+use super::Report;
+use super::comparison::change;
+use super::labels;
+use super::result_table::ResultTable;
+
+/// Text of a quantile that would be the largest sample.
+const TOO_FEW: &str = "too few samples";
+
+/// Value of one column in one row; `None` if the arm has none.
+type Value = Option<String>;
+
+/// Table of the values of each arm, except control arms, with the columns for which the scenario has values. `None` if
+/// there are none, or if the scenario's values have tables of their own: calls, footprints and parameter serving.
+pub fn table(report: &Report<'_>, index: usize) -> Option<ResultTable> {
+    let scenario = report.plan.scenarios.get(index)?;
+    let has_own_tables = matches!(
+        scenario.assignment.workload,
+        Workload::Rpc(_) | Workload::MemoryFootprint(_) | Workload::ParameterServing(_)
+    );
+    if has_own_tables {
+        return None;
+    }
+    let cells = report.evaluation.summary.cells.iter();
+    let cells: Vec<&CellSummary> = cells
+        .filter(|cell| cell.scenario == index && !cell.valid_rounds.is_empty())
+        .filter(|cell| is_shown(report, cell.arm))
+        .collect();
+    let columns: Vec<(&'static str, Vec<Value>)> = COLUMNS
+        .iter()
+        .map(|(title, value)| {
+            let values = cells.iter().map(|cell| value(report, scenario, cell));
+            (*title, values.collect())
+        })
+        // A column that says only that there are too few samples has no value.
+        .filter(|(_, values): &(_, Vec<Value>)| values.iter().flatten().any(|value| value != TOO_FEW))
+        .collect();
+    if columns.is_empty() {
+        return None;
+    }
+    let rows = cells.iter().enumerate().map(|(row, cell)| {
+        let arm = report.plan.arms.get(cell.arm).map(|arm| arm.name.clone());
+        let start = [format::size(cell.size_bytes), arm.unwrap_or_default()];
+        let values = columns.iter().map(|(_, values)| {
+            values
+                .get(row)
+                .cloned()
+                .flatten()
+                .unwrap_or_else(|| "-".to_owned())
+        });
+        start.into_iter().chain(values).collect()
+    });
+    Some(ResultTable {
+        title: format!(
+            "values of each arm (latency is {})",
+            latency_definition(&scenario.assignment.workload)
+        ),
+        rows: rows.collect(),
+        columns: ["size", "arm"]
+            .into_iter()
+            .chain(columns.iter().map(|(title, _)| *title))
+            .collect(),
+        ends_with_sentences: false,
+        notes: Vec::new(),
+    })
+}
+
+/// Columns, with the functions that format their values.
+const COLUMNS: [(&str, fn(&Report<'_>, &PlannedScenario, &CellSummary) -> Value); 7] = [
+    ("p50", |_, _, cell| quantile(cell, 0.5)),
+    ("p95", |_, _, cell| quantile(cell, 0.95)),
+    ("p99", |_, _, cell| quantile(cell, 0.99)),
+    ("throughput", |_, scenario, cell| {
+        metric(scenario, cell, Metric::Throughput)
+    }),
+    ("completions", |_, scenario, cell| {
+        metric(scenario, cell, Metric::CompletionRate)
+    }),
+    ("CPU", |_, _, cell| {
+        cell.cpu_percent.map(|percent| format!("{percent:.0} %"))
+    }),
+    ("change", |report, scenario, cell| {
+        let comparisons = &report.evaluation.comparisons;
+        let comparison = comparisons.find(cell.scenario, cell.size_bytes, cell.arm, scenario.primary)?;
+        change(comparison)
+    }),
+];
+
+/// Formats a quantile of the pooled samples. A quantile other than the median is withheld if it would be the largest
+/// sample.
+pub fn quantile(cell: &CellSummary, quantile: f64) -> Value {
+    let is_median = (quantile - 0.5).abs() < f64::EPSILON;
+    let nanos = match is_median {
+        true => cell.latency.quantile(quantile),
+        false => cell.latency.tail_quantile(quantile),
+    };
+    match nanos {
+        Some(nanos) => Some(format::nanos(nanos as f64)),
+        None => (cell.latency.count() > 0).then(|| TOO_FEW.to_owned()),
+    }
+}
+
+/// Formats the median of `metric` over the rounds.
+pub fn metric(scenario: &PlannedScenario, cell: &CellSummary, metric: Metric) -> Value {
+    let summary = cell.metric(metric)?;
+    Some(labels::value_in(Some(scenario), metric, summary.median))
+}
+
+/// Whether the table shows the arm: the baseline and the variants, but not control arms.
+fn is_shown(report: &Report<'_>, arm: usize) -> bool {
+    report.plan.arms.get(arm).is_some_and(|arm| arm.control.is_none())
+}
+
+/// What the latency of `workload` covers.
+pub fn latency_definition(workload: &Workload) -> &'static str {
+    match workload {
+        Workload::Rpc(work) if work.open_loop.is_some() => {
+            "the time from the intended start of a sample to the reply to its first call"
+        }
+        Workload::PingPong(_) => "half the round-trip time",
+        Workload::MemoryFootprint(_) => "the time to pass the tensor to one consumer",
+        Workload::Rpc(_) => "the time from the first call of a sample to its reply",
+        Workload::Transfer(transfer) if transfer.open_loop.is_some() => {
+            "the time from the intended start to completion"
+        }
+        Workload::ParameterServing(_) => {
+            "the time from the publication of a version to its first use by a worker"
+        }
+        Workload::Command(_) => "the value that the command's tool reports; its distribution is unknown",
+        Workload::Transfer(_) => "the time from post to completion",
+    }
+}

@@ -1,0 +1,109 @@
+//! Command lines of the benchmarks whose roles this binary has, rewritten to its own subcommands and spellings. Performs
+//! no I/O.
+//!
+//! - `transfer-engine FLAGS` is `initiator FLAGS` if the flags name a remote segment, and `target FLAGS` otherwise. Both
+//!   accept the spellings of gflags.
+//! - `starway --role ROLE FLAGS` is `serve`, `connect` or `loopback`. `M` in a size means `Mi`, as in the Starway benchmark
+//!   suite.
+
+mod gflags;
+mod starway;
+
+use std::ffi::OsString;
+
+use clap::Command;
+
+/// Subcommand with the command line of the Transfer Engine Benchmark.
+const TRANSFER_ENGINE: &str = "transfer-engine";
+/// Subcommand with the command line of the Starway benchmark suite.
+const STARWAY: &str = "starway";
+
+/// Rewrites `arguments`, which start with the program's name, for `command`. Other command lines, and arguments that are
+/// not UTF-8, remain as they are.
+///
+/// # Errors
+/// Returns an error if the role is missing or unknown.
+pub(super) fn rewrite(arguments: Vec<OsString>, command: &mut Command) -> Result<Vec<OsString>, String> {
+    command.build();
+    let words: Option<Vec<&str>> = arguments.iter().map(|argument| argument.to_str()).collect();
+    let Some([program, role, flags @ ..]) = words.as_deref() else {
+        return Ok(arguments);
+    };
+    let flags_of = |role: &str| {
+        let found = command.get_subcommands().find(|found| found.get_name() == role);
+        found.map_or_else(Vec::new, |found| gflags::rewrite(flags, found))
+    };
+    let (role, flags) = match *role {
+        TRANSFER_ENGINE => {
+            let initiator = flags_of("initiator");
+            match names_remote_segment(&initiator) {
+                true => ("initiator", initiator),
+                false => ("target", flags_of("target")),
+            }
+        }
+        "initiator" | "target" => (*role, flags_of(role)),
+        STARWAY => starway::rewrite(flags)?,
+        _ => return Ok(arguments),
+    };
+    let start = [*program, role].map(OsString::from);
+    Ok(start
+        .into_iter()
+        .chain(flags.into_iter().map(OsString::from))
+        .collect())
+}
+
+/// Whether rewritten flags name a remote segment. An empty name means the same as none.
+fn names_remote_segment(flags: &[String]) -> bool {
+    let flag = "--remote-segment";
+    let mut following = flags.iter().skip(1);
+    flags.iter().any(|word| {
+        let next = following.next();
+        match word.split_once('=') {
+            Some((name, value)) => name == flag && !value.is_empty(),
+            None => word == flag && next.is_some_and(|value| !value.is_empty()),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    fn rewritten(line: &str) -> String {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        let words = rewrite(words, &mut Cli::command()).unwrap();
+        words
+            .into_iter()
+            .map(|word| word.into_string().unwrap())
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    #[test]
+    fn the_remote_segment_decides_the_role() {
+        assert_eq!(rewritten("x transfer-engine"), "x target");
+        assert_eq!(
+            rewritten("x transfer-engine --remote_segment="),
+            "x target --remote-segment="
+        );
+        assert_eq!(
+            rewritten("x transfer-engine -remote_segment mySegment --threads 8"),
+            "x initiator --remote-segment mySegment --threads 8"
+        );
+        assert_eq!(rewritten("x transfer-engine --help"), "x target --help");
+    }
+
+    #[test]
+    fn other_commands_are_unchanged() {
+        for line in [
+            "x",
+            "x probe --format=json",
+            "x loopback --no-integrity --large_bytes 5",
+        ] {
+            assert_eq!(rewritten(line), line);
+        }
+    }
+}
