@@ -35,8 +35,8 @@ pub const ENV_VARIANT: &str = "FABRICBENCH_VARIANT";
 pub const ENV_IMAGE_DIGEST: &str = "FABRICBENCH_IMAGE_DIGEST";
 /// Environment variable that contains the node name of a worker, set by the operator.
 pub const ENV_NODE: &str = "FABRICBENCH_NODE";
-/// Environment variable that sets the level of the log that a worker writes to standard error: `error`, `warn`
-/// (default) or `info`.
+/// Environment variable that sets the level of the log that fabricbench-runner writes to standard error: `error`,
+/// `warn` (default), `info` or `debug`.
 pub const ENV_LOG: &str = "FABRICBENCH_LOG";
 /// Environment variable that a worker uses to pad the environments of its instrument processes to the same size, so
 /// that their stacks have the same alignment.
@@ -44,6 +44,10 @@ pub const ENV_PADDING: &str = "FABRICBENCH_PADDING";
 /// Environment variable that contains the directory in which an instrument writes the samples of every measured case,
 /// one file per case. If it is unset, samples are not written.
 pub const ENV_SAMPLES_DIRECTORY: &str = "FABRICBENCH_SAMPLES_DIRECTORY";
+/// Environment variable that contains the directory in which a worker keeps the whole output of its instrument processes,
+/// which is the log of their libraries, one file per process. If it is unset, only the last lines are kept, in the
+/// records.
+pub const ENV_LOGS_DIRECTORY: &str = "FABRICBENCH_LOGS_DIRECTORY";
 /// Prefix of environment variables that are reserved for fabricbench.
 pub const ENV_PREFIX: &str = "FABRICBENCH_";
 /// Environment variable that contains the rank of a worker, set by the Job controller in an Indexed Job.

@@ -57,7 +57,7 @@ enum Command {
     /// Measure with clients on other machines: wait for `connect`, and run the server side of its scenarios.
     ///
     /// Serves one client after another until SIGINT or SIGTERM arrives or, with --clients, until that many have been
-    /// served. A client that connects during a session is told so, and waits. A client can choose the transport, the scenarios of `connect`, message sizes up to
+    /// served. A client that connects during a session waits. A client can choose the transport, the scenarios of `connect`, message sizes up to
     /// --max-bytes, operation counts up to 1000000 and the kind of memory. It cannot choose files, libraries,
     /// environment variables or devices of this machine. Any other connection to the port is rejected, and the server
     /// continues to wait. Connections are neither authenticated nor encrypted, so listen only on a network where you

@@ -8,6 +8,7 @@ pub mod coordinator_link;
 mod environment;
 pub(crate) mod facts;
 mod follow;
+mod kept_log;
 mod shared_memory;
 pub(crate) mod signals;
 mod start;

@@ -16,6 +16,8 @@ mod results;
 mod roles;
 #[path = "direct/segment.rs"]
 mod segment;
+#[path = "direct/suites.rs"]
+mod suites;
 
 mod errors {
     use std::io::{BufRead, BufReader, Write};
@@ -40,18 +42,13 @@ mod errors {
         );
         let unknown = loopback(&["--tls", "smm"]);
         assert!(
-            unknown.contains("\"smm\"") && unknown.contains("use tcp,sm,rc"),
+            unknown.contains("\"smm\"") && unknown.contains("use all,tcp,sm,posix"),
             "{unknown}"
         );
         let empty = loopback(&["--tls", "sm", "--large-bytes", "0"]);
         assert!(
             empty.contains("--large-bytes is 0: choose a size from 1 to 4Gi"),
             "{empty}"
-        );
-        let missing = loopback(&[]);
-        assert!(
-            missing.contains("the transport is not set: use --tls"),
-            "{missing}"
         );
         let both = loopback(&["--tls", "sm", "--provider", "tcp"]);
         assert!(both.contains("cannot be used with"), "{both}");
@@ -190,7 +187,7 @@ mod errors {
         let port = server.port.to_string();
         let error = error_of(&connect(&port, &["--provider", "tcp"]), 2);
         assert!(
-            error.contains("`--provider tcp`, but the server was started with `--tls tcp`"),
+            error.contains("`--provider tcp`, but the server uses `--tls tcp`"),
             "{error}"
         );
         let error = error_of(

@@ -39,6 +39,10 @@ pub(super) struct Run {
     /// there is a regression and 3 if the environments differ.
     #[arg(long, value_name = "RUN")]
     against: Option<Source>,
+    /// Keep the debug logs of the libraries: all output of the processes that load them, in DIR/NAME of each run, one file
+    /// for each round, process and worker, at most 16 MiB per file and 1 GiB per run.
+    #[arg(long, value_name = "DIR")]
+    keep_logs: Option<PathBuf>,
     /// Path to the fabricbench-runner binary. Defaults to the one in the directory of this binary, or else the one in
     /// PATH.
     #[arg(long, value_name = "FILE")]
@@ -123,9 +127,10 @@ impl Run {
                 }
                 false => LocalRun::create(planned.run, planned.uid, planned.plan, &directory),
             };
-            match prepared {
+            let prepared = prepared.map_err(|error| error.to_string());
+            match prepared.and_then(|run| self.with_logs(run)) {
                 Ok(run) => runs.push(run),
-                Err(error) => errors.push(error.to_string()),
+                Err(error) => errors.push(error),
             }
         }
         if errors.is_empty() {
@@ -133,6 +138,16 @@ impl Run {
         } else {
             Err(Failure::invalid_input(errors.join("\n")))
         }
+    }
+
+    /// Sets the directory in which `run` keeps the logs of libraries, if --keep-logs is set.
+    fn with_logs(&self, mut run: LocalRun) -> Result<LocalRun, String> {
+        if let Some(parent) = &self.keep_logs {
+            let directory = parent.join(&run.plan().run);
+            run.keep_logs(&directory)
+                .map_err(|error| format!("--keep-logs {}: {error}", directory.display()))?;
+        }
+        Ok(run)
     }
 
     /// Plans the run again with the uid of the run in `directory`, because the measurement order may be derived from

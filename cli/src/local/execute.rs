@@ -18,7 +18,7 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 use snafu::{ResultExt, Snafu};
 
 use super::bindings::bindings;
-use super::gang::{Event, Gang, event_channel};
+use super::gang::{Event, Gang, WorkerProgram, event_channel};
 use super::interrupt::Interrupt;
 use super::output::{OutputError, RecordFile};
 use super::progress::Progress;
@@ -61,8 +61,8 @@ pub(super) struct Execution<'a> {
     pub(super) plan: &'a HashedPlan,
     /// UID of the run, which identifies it in rendezvous messages and in the record stream.
     pub(super) uid: &'a str,
-    /// Path to the runner binary.
-    pub(super) runner: &'a Path,
+    /// Program that workers run.
+    pub(super) program: WorkerProgram<'a>,
     /// Signals that stop the run.
     pub(super) interrupt: &'a Interrupt,
     /// Total time limit for the missing blocks.
@@ -234,7 +234,7 @@ impl Attempt<'_> {
             return Ok(Some(StopReason::Interrupted));
         }
         let started = Gang::start(
-            execution.runner,
+            execution.program,
             assignment,
             execution.plan.workers,
             sender,

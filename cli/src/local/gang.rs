@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crds::names::ENV_LOGS_DIRECTORY;
 use crds::record::MAX_LINE_BYTES;
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -41,6 +42,15 @@ pub(super) enum Event {
     Interrupted,
 }
 
+/// Program that workers run.
+#[derive(Clone, Copy)]
+pub(super) struct WorkerProgram<'a> {
+    /// Path to the runner binary.
+    pub(super) runner: &'a Path,
+    /// Directory in which the workers keep the output of their instruments; `None` if they do not keep it.
+    pub(super) logs: Option<&'a Path>,
+}
+
 /// One leg's worker processes.
 pub(super) struct Gang {
     workers: Vec<Worker>,
@@ -58,7 +68,7 @@ struct Worker {
 impl Gang {
     /// Starts `workers` workers with the assignment file `assignment`. Their events go to `sender`.
     pub(super) fn start(
-        runner: &Path,
+        program: WorkerProgram<'_>,
         assignment: &Path,
         workers: u32,
         sender: SyncSender<Event>,
@@ -70,7 +80,7 @@ impl Gang {
             events,
         };
         for rank in 0..workers {
-            let started = Worker::start(runner, assignment, rank, sender.clone());
+            let started = Worker::start(program, assignment, rank, sender.clone());
             match started {
                 Ok(worker) => {
                     gang.workers.push(worker);
@@ -151,8 +161,14 @@ impl Drop for Gang {
 }
 
 impl Worker {
-    fn start(runner: &Path, assignment: &Path, rank: u32, events: SyncSender<Event>) -> io::Result<Self> {
-        let mut child = Command::new(runner)
+    fn start(
+        program: WorkerProgram<'_>,
+        assignment: &Path,
+        rank: u32,
+        events: SyncSender<Event>,
+    ) -> io::Result<Self> {
+        let mut child = Command::new(program.runner)
+            .envs(program.logs.map(|logs| (ENV_LOGS_DIRECTORY, logs)))
             .args(["worker", "--parent", &process::id().to_string(), "--assignment"])
             .arg(assignment)
             .args(["--rank", &rank.to_string()])
@@ -245,6 +261,10 @@ fn bounded_line(reader: &mut impl BufRead, limit: usize) -> Option<String> {
 mod tests {
     use super::*;
 
+    fn program(runner: &Path) -> WorkerProgram<'_> {
+        WorkerProgram { runner, logs: None }
+    }
+
     #[test]
     fn splits_long_lines() {
         let mut reader = BufReader::new(&b"abcdef\ngh"[..]);
@@ -258,7 +278,7 @@ mod tests {
     #[test]
     fn keeps_the_standard_error_of_a_failed_worker() {
         let (sender, receiver) = event_channel();
-        let mut gang = Gang::start(Path::new("/bin/ls"), Path::new("/nowhere"), 1, sender, receiver).unwrap();
+        let mut gang = Gang::start(program(Path::new("/bin/ls")), Path::new("/nowhere"), 1, sender, receiver).unwrap();
         let deadline = Instant::now() + Duration::from_secs(20);
         while gang.is_running() {
             assert!(gang.next(deadline).is_some(), "the process did not exit");
@@ -282,7 +302,7 @@ mod tests {
         std::fs::write(&runner, script).unwrap();
         std::fs::set_permissions(&runner, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let (sender, receiver) = event_channel();
-        let mut gang = Gang::start(&runner, Path::new("/nowhere"), 1, sender, receiver).unwrap();
+        let mut gang = Gang::start(program(&runner), Path::new("/nowhere"), 1, sender, receiver).unwrap();
         let ready = gang.next(Instant::now() + Duration::from_secs(20));
         assert!(matches!(ready, Some(Event::Line(line)) if line == "ready"));
         let remaining = gang.stop();

@@ -1,6 +1,8 @@
 //! One run on this machine: its directory, execution and status. Performs I/O.
 
-use std::path::Path;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use campaign::collect::Collector;
@@ -16,6 +18,7 @@ use snafu::{OptionExt, ResultExt, Snafu, ensure};
 
 use super::changes::spec_changes;
 use super::execute::{ExecuteError, Execution, StopReason, execute};
+use super::gang::WorkerProgram;
 use super::interrupt::Interrupt;
 use super::output::{MAX_PLANNED_BYTES, OutputError, RECORDS_FILE, RecordFile, RunDirectory};
 
@@ -89,6 +92,8 @@ pub struct LocalRun {
     uid: String,
     directory: RunDirectory,
     records: RecordFile,
+    /// Directory in which workers keep the output of their instruments; `None` if they do not keep it.
+    logs: Option<PathBuf>,
 }
 
 /// Result of an executed run.
@@ -121,6 +126,7 @@ impl LocalRun {
             uid,
             directory,
             records,
+            logs: None,
         })
     }
 
@@ -159,6 +165,7 @@ impl LocalRun {
             uid,
             directory,
             records,
+            logs: None,
         })
     }
 
@@ -175,6 +182,17 @@ impl LocalRun {
     /// Returns the run with its status.
     pub fn run(&self) -> &BenchmarkRun {
         &self.run
+    }
+
+    /// Keeps the output of all instrument processes, which is the log of their libraries, in files in `directory`.
+    ///
+    /// # Errors
+    /// Returns an error if the directory cannot be created.
+    pub fn keep_logs(&mut self, directory: &Path) -> io::Result<()> {
+        fs::create_dir_all(directory)?;
+        // Workers may have a different working directory.
+        self.logs = Some(directory.canonicalize()?);
+        Ok(())
     }
 
     /// Measures the missing blocks and writes `run.json` before and after the measurement.
@@ -194,7 +212,10 @@ impl LocalRun {
         let execution = Execution {
             plan: &self.plan,
             uid: &self.uid,
-            runner,
+            program: WorkerProgram {
+                runner,
+                logs: self.logs.as_deref(),
+            },
             interrupt,
             deadline: Duration::from_secs(self.run.spec.run_policy.active_deadline_seconds.into()),
         };

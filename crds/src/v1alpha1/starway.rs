@@ -34,7 +34,9 @@ pub struct SmallMessages {
     /// flight. Defaults to 64.
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 256)))]
     pub concurrency: u32,
-    /// Number of measured batches, or the minimum number if sampling.minWindow is greater than 0. Defaults to 10.
+    /// Number of measured batches, or the minimum number if sampling.minWindow is greater than 0. With
+    /// placement.pattern ManyToMany, the number has no effect: every flow sends batches for one second, or for
+    /// sampling.minWindow if that is longer. Defaults to 10.
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 30_000)))]
     pub batches: u32,
     /// Number of warm-up batches before the measurement. Defaults to 2.

@@ -14,6 +14,7 @@ use crds::assignment::{Assignment, InstrumentProcess};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::environment::environment;
+use super::kept_log::KeptLog;
 use super::shared_memory;
 use super::tail::Tail;
 use super::working_directory::WorkingDirectory;
@@ -56,7 +57,8 @@ pub struct InstrumentExit {
 impl Instrument {
     /// Starts this binary as an instrument, with the environment of `process` and in an empty working directory. Its
     /// replies are sent to `events`. `HOME` is inherited, because libraries keep caches there. If UCX finds a
-    /// configuration file there, the file is part of the recorded configuration.
+    /// configuration file there, the file is part of the recorded configuration. All output is appended to `log`, if
+    /// there is one.
     ///
     /// # Errors
     /// Returns an error if the directory cannot be created, or the process or a thread cannot be started.
@@ -64,6 +66,7 @@ impl Instrument {
         serial: u64,
         assignment: &Assignment,
         process: &InstrumentProcess,
+        log: Option<KeptLog>,
         events: SyncSender<WorkerEvent>,
     ) -> io::Result<Self> {
         let (socket, child_socket) = UnixStream::pair()?;
@@ -90,7 +93,7 @@ impl Instrument {
             killed: false,
             _directory: directory,
         };
-        let mut tail = Tail::new();
+        let mut tail = Tail::new(log);
         if let Some(stdout) = instrument.child.stdout.take() {
             tail.drain(stdout)?;
         }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use super::kept_log::KeptLog;
 use crate::output::MAX_MESSAGE_BYTES;
 
 /// Number of bytes to store. They fit in one warning together with the first line of its message.
@@ -20,6 +21,8 @@ pub struct Tail {
     buffer: Arc<Mutex<TailBuffer>>,
     ended: Receiver<()>,
     sender: Option<Sender<()>>,
+    /// File that gets all output; `None` if only the tail is stored.
+    log: Option<Arc<Mutex<KeptLog>>>,
 }
 
 #[derive(Debug, Default)]
@@ -29,13 +32,14 @@ struct TailBuffer {
 }
 
 impl Tail {
-    /// Creates an empty tail.
-    pub fn new() -> Self {
+    /// Creates an empty tail. All output is also appended to `log`, if there is one.
+    pub fn new(log: Option<KeptLog>) -> Self {
         let (sender, ended) = channel();
         Self {
             buffer: Arc::default(),
             ended,
             sender: Some(sender),
+            log: log.map(|log| Arc::new(Mutex::new(log))),
         }
     }
 
@@ -46,9 +50,13 @@ impl Tail {
     pub fn drain(&mut self, mut stream: impl Read + Send + 'static) -> io::Result<()> {
         let buffer = Arc::clone(&self.buffer);
         let sender = self.sender.clone();
+        let log = self.log.clone();
         let drain = move || {
             let mut chunk = [0; 4096];
             while let Ok(count @ 1..) = stream.read(&mut chunk) {
+                if let Some(log) = &log {
+                    log.lock().unwrap_or_else(PoisonError::into_inner).append(&chunk[..count]);
+                }
                 buffer
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
@@ -92,7 +100,7 @@ mod tests {
 
     #[test]
     fn keeps_the_last_bytes_and_counts_the_omitted_bytes() {
-        let mut tail = Tail::new();
+        let mut tail = Tail::new(None);
         let text = format!("{}the end\n", "x".repeat(100_000));
         tail.drain(io::Cursor::new(text)).unwrap();
         let text = tail.finish();
@@ -106,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_silent_process_has_an_empty_tail() {
-        let mut tail = Tail::new();
+        let mut tail = Tail::new(None);
         tail.drain(io::empty()).unwrap();
         assert_eq!(tail.finish(), "");
     }

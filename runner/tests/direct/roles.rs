@@ -129,9 +129,14 @@ impl Server {
         Self::start_as(&mut runner(), flags)
     }
 
-    /// Starts the server with `command`, which runs the binary, for example in a network namespace.
+    /// Starts the server, which serves one client and exits, with `command`, which runs the binary, for example in a
+    /// network namespace.
     pub fn start_as(command: &mut Command, flags: &[&str]) -> Self {
-        let process = Process::start(command.args(["serve", "--port", "0"]).args(flags));
+        let process = Process::start(
+            command
+                .args(["serve", "--port", "0", "--clients", "1"])
+                .args(flags),
+        );
         let line = process.wait_for_line("listening on ");
         let address = line.split_whitespace().nth(2).unwrap();
         let port = address.rsplit_once(':').unwrap().1.parse().unwrap();

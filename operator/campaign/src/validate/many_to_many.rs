@@ -26,6 +26,13 @@ pub(super) fn check(spec: &BenchmarkRunSpec, report: &mut Reporter) {
 fn check_workload(path: &str, workload: ScenarioWorkload<'_>, pattern: ManyToMany, report: &mut Reporter) {
     let transfer = match workload {
         ScenarioWorkload::Transfer(transfer) => transfer,
+        ScenarioWorkload::SmallMessages(messages) => {
+            if messages.load.is_some() {
+                report.add(format!("{path}.smallMessages.load"), ProblemKind::OpenLoopFlows);
+            }
+            check_threads(format!("{path}.smallMessages"), 1, pattern, report);
+            return;
+        }
         ScenarioWorkload::ParameterServing(serving) => {
             for (index, workers) in serving.workers_in_pod(true).iter().enumerate() {
                 let path = format!("{path}.parameterServing.workersPerNode[{index}]");

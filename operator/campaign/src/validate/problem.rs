@@ -86,8 +86,8 @@ pub enum ProblemKind {
     },
     /// The workload does not support the many-to-many pattern, whose flows must be active concurrently.
     #[snafu(display(
-        "`spec.placement.pattern: ManyToMany` measures flows that are active at the same time, which only `transfer` \
-         and `parameterServing` support. Use one of them, or `pattern: Pairwise`"
+        "`spec.placement.pattern: ManyToMany` measures flows that are active at the same time, which only `transfer`, \
+         `smallMessages` and `parameterServing` support. Use one of them, or `pattern: Pairwise`"
     ))]
     WorkloadWithoutFlows,
     /// A transfer of the many-to-many pattern is bidirectional.

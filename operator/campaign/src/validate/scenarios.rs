@@ -9,10 +9,7 @@ use crds::assignment::{
     TransferWorkload, Workload, pilot,
 };
 use crds::units::{self, Size};
-use crds::v1alpha1::{
-    Arrivals, BenchmarkRunSpec, Load, ManyToMany, MemoryFootprint, MemoryKind, Metric, OpenLoop, PingPong,
-    Rpc, Scenario, ScenarioWorkload, SizeOperations, Transfer,
-};
+use crds::v1alpha1::{Arrivals, BenchmarkRunSpec, Load, ManyToMany, MemoryFootprint, MemoryKind, Metric, OpenLoop, PingPong, Rpc, Scenario, ScenarioWorkload, SizeOperations, Transfer, SmallMessages};
 
 use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario, command, parameter_serving, sweep};
@@ -125,7 +122,7 @@ impl ScenarioExpander<'_> {
             ScenarioWorkload::PingPong(given) => self.ping_pong(given),
             ScenarioWorkload::Transfer(given) => self.transfer(given),
             ScenarioWorkload::LargeArray(given) => self.counted_workload(given),
-            ScenarioWorkload::SmallMessages(given) => self.counted_workload(given),
+            ScenarioWorkload::SmallMessages(given) => self.small_messages(given),
             ScenarioWorkload::PingpongFlag(given) => self.counted_workload(given),
             ScenarioWorkload::StreamingDuplex(given) => self.counted_workload(given),
             ScenarioWorkload::SegmentTransfer(given) => {
@@ -283,6 +280,17 @@ impl ScenarioExpander<'_> {
             None => (given.iterations, given.duration),
         };
         self.checked_extent("transfer", iterations, duration)
+    }
+
+    /// Batches of small messages. Concurrent flows are measured for a duration, not for a number of batches.
+    fn small_messages(&self, given: &SmallMessages) -> Workload {
+        match self.many_to_many {
+            Some(_) => {
+                let duration = DEFAULT_FLOW_DURATION.max(self.min_window);
+                given.workload(Extent::DurationNanos(nanos(duration)))
+            }
+            None => self.counted_workload(given),
+        }
     }
 
     fn counted_workload(&self, given: &impl CountedWorkload) -> Workload {

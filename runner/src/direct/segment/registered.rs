@@ -48,7 +48,7 @@ impl RegisteredSegment {
             .first()
             .ok_or_else(|| internal_failure("no process".into()))?;
         let (sender, events) = sync_channel(EVENT_CAPACITY);
-        let mut instrument = Instrument::start(1, assignment, process, sender)
+        let mut instrument = Instrument::start(1, assignment, process, None, sender)
             .map_err(|error| internal_failure(format!("the instrument cannot be started: {error}")))?;
         let initialize = Request::Initialize(Box::new(InstrumentParameters {
             assignment: Assignment {

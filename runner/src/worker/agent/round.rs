@@ -7,6 +7,7 @@ use crds::record::{CaseFailure, WarningReason};
 use serde_json::value::RawValue;
 
 use super::super::child::Instrument;
+use super::super::kept_log::KeptLog;
 use super::waiting::{internal, unexpected_reply};
 use super::{Agent, Departure};
 use crate::attempt::process_of;
@@ -77,8 +78,9 @@ impl Agent<'_> {
             )));
         };
         self.next_serial += 1;
-        let instrument =
-            Instrument::start(self.next_serial, self.assignment, definition, self.sender.clone());
+        let log = KeptLog::create(self.assignment, process, self.rank, self.round);
+        let events = self.sender.clone();
+        let instrument = Instrument::start(self.next_serial, self.assignment, definition, log, events);
         let instrument = instrument
             .map_err(|error| internal(format!("instrument process {process} cannot be started: {error}")))?;
         self.instruments.insert(process, instrument);
