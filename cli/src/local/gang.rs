@@ -278,7 +278,14 @@ mod tests {
     #[test]
     fn keeps_the_standard_error_of_a_failed_worker() {
         let (sender, receiver) = event_channel();
-        let mut gang = Gang::start(program(Path::new("/bin/ls")), Path::new("/nowhere"), 1, sender, receiver).unwrap();
+        let mut gang = Gang::start(
+            program(Path::new("/bin/ls")),
+            Path::new("/nowhere"),
+            1,
+            sender,
+            receiver,
+        )
+        .unwrap();
         let deadline = Instant::now() + Duration::from_secs(20);
         while gang.is_running() {
             assert!(gang.next(deadline).is_some(), "the process did not exit");

@@ -30,7 +30,8 @@ impl KeptLog {
     /// [`ENV_LOGS_DIRECTORY`] names. `None` if the variable is unset, or if the directory is full or cannot be written,
     /// which is reported in the log.
     pub fn create(assignment: &Assignment, process: u32, rank: u32, round: u32) -> Option<Self> {
-        let directory = PathBuf::from(env::var_os(ENV_LOGS_DIRECTORY).filter(|directory| !directory.is_empty())?);
+        let directory =
+            PathBuf::from(env::var_os(ENV_LOGS_DIRECTORY).filter(|directory| !directory.is_empty())?);
         let arms = assignment.arms.iter().filter(|arm| arm.process == process);
         let arms: Vec<&str> = arms.map(|arm| arm.name.as_str()).collect();
         let name = file_name(&arms, rank, round, assignment.identity.leg);
@@ -55,7 +56,10 @@ impl KeptLog {
             self.left = 0;
         } else if is_full {
             // The rest is discarded whether or not this line can be written.
-            let _ = writeln!(self.file, "\n[the limit of {MAX_FILE_BYTES} bytes is reached; the rest is omitted]");
+            let _ = writeln!(
+                self.file,
+                "\n[the limit of {MAX_FILE_BYTES} bytes is reached; the rest is omitted]"
+            );
         }
     }
 }
@@ -95,7 +99,9 @@ fn create_file(directory: &Path, name: &str) -> io::Result<KeptLog> {
             }
         }
     }
-    Err(io::Error::other(format!("it has {MAX_RESTARTS} files with the name {name}")))
+    Err(io::Error::other(format!(
+        "it has {MAX_RESTARTS} files with the name {name}"
+    )))
 }
 
 #[cfg(test)]
@@ -121,7 +127,10 @@ mod tests {
     fn a_full_directory_gets_no_more_files() {
         let directory = tempfile::tempdir().unwrap();
         // A sparse file has the size, but occupies no blocks.
-        File::create(directory.path().join("old.log")).unwrap().set_len(1 << 30).unwrap();
+        File::create(directory.path().join("old.log"))
+            .unwrap()
+            .set_len(1 << 30)
+            .unwrap();
         let error = create_file(directory.path(), "a").unwrap_err().to_string();
         assert!(error.contains("reached the limit"), "{error}");
         assert!(create_file(Path::new("/proc/none"), "a").is_err());
@@ -129,7 +138,10 @@ mod tests {
 
     #[test]
     fn names_contain_no_separators() {
-        assert_eq!(file_name(&["baseline", "a/../b"], 1, 2, 0), "leg-0-round-2-baseline+a..b-rank-1");
+        assert_eq!(
+            file_name(&["baseline", "a/../b"], 1, 2, 0),
+            "leg-0-round-2-baseline+a..b-rank-1"
+        );
         assert!(file_name(&["x".repeat(200).as_str()], 0, 0, 0).len() < 130);
     }
 }

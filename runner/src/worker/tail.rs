@@ -55,7 +55,9 @@ impl Tail {
             let mut chunk = [0; 4096];
             while let Ok(count @ 1..) = stream.read(&mut chunk) {
                 if let Some(log) = &log {
-                    log.lock().unwrap_or_else(PoisonError::into_inner).append(&chunk[..count]);
+                    log.lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .append(&chunk[..count]);
                 }
                 buffer
                     .lock()

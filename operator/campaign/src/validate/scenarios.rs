@@ -9,7 +9,10 @@ use crds::assignment::{
     TransferWorkload, Workload, pilot,
 };
 use crds::units::{self, Size};
-use crds::v1alpha1::{Arrivals, BenchmarkRunSpec, Load, ManyToMany, MemoryFootprint, MemoryKind, Metric, OpenLoop, PingPong, Rpc, Scenario, ScenarioWorkload, SizeOperations, Transfer, SmallMessages};
+use crds::v1alpha1::{
+    Arrivals, BenchmarkRunSpec, Load, ManyToMany, MemoryFootprint, MemoryKind, Metric, OpenLoop, PingPong,
+    Rpc, Scenario, ScenarioWorkload, SizeOperations, SmallMessages, Transfer,
+};
 
 use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario, command, parameter_serving, sweep};
