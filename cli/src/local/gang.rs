@@ -1,7 +1,8 @@
 //! Starts and stops the worker processes of one leg together, and receives their events on one channel. Performs I/O.
 
 use std::collections::VecDeque;
-use std::io::{self, BufRead, BufReader, Read};
+use std::env;
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{self, Child, Command, ExitStatus, Stdio};
@@ -10,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crds::names::ENV_LOGS_DIRECTORY;
+use crds::names::{ENV_LOG, ENV_LOGS_DIRECTORY};
 use crds::record::MAX_LINE_BYTES;
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -185,7 +186,7 @@ impl Worker {
         if let Some(pipe) = child.stderr.take() {
             let kept = Arc::clone(&stderr);
             thread::spawn(move || {
-                keep_last_lines(pipe, &kept);
+                keep_last_lines(pipe, rank, &kept);
                 drop(stderr_open);
             });
         }
@@ -230,9 +231,16 @@ fn forward_lines(pipe: impl Read, events: &SyncSender<Event>) {
     let _ = events.send(Event::StreamEnded);
 }
 
-fn keep_last_lines(pipe: impl Read, kept: &Mutex<VecDeque<String>>) {
+/// Keeps the last lines of `pipe`. If the level of the workers' log is set, also writes each line with the rank of its
+/// worker to standard error.
+fn keep_last_lines(pipe: impl Read, rank: u32, kept: &Mutex<VecDeque<String>>) {
+    let is_logged = env::var_os(ENV_LOG).is_some();
     let mut reader = BufReader::new(pipe);
     while let Some(line) = bounded_line(&mut reader, 1024) {
+        if is_logged {
+            // The line is lost if standard error is closed.
+            let _ = writeln!(io::stderr(), "rank {rank}: {line}");
+        }
         let mut lines = kept.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == STDERR_LINES {
             lines.pop_front();

@@ -69,7 +69,7 @@ impl TransportSpec {
         use LibfabricProvider::{Net, Tcp, TcpRxm};
         match self {
             Self::Libfabric(libfabric) => matches!(libfabric.provider, Tcp | Net | TcpRxm),
-            Self::Ucx(ucx) => ucx.uses(UcxTransport::Tcp) && !ucx.uses_rdma(),
+            Self::Ucx(ucx) => ucx.uses(UcxTransport::Tcp) && !ucx.uses_rdma() && !ucx.uses_all(),
             // The library chooses the devices, unless rail sources name them.
             Self::Loopback(_) | Self::Nixl(_) | Self::Verbs(_) => false,
         }

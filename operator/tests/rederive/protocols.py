@@ -9,17 +9,38 @@ EMULATION = "software emulation"
 MOST = 4
 # Names of the lanes that belong to a name in the spec: exact names, or prefixes that end with an underscore. Other names
 # stand for themselves.
-LANES = {"sm": ("posix", "sysv", "xpmem", "knem", "cma"), "rc": ("rc_",), "ud": ("ud_",), "dc": ("dc_",)}
+LANES = {
+    "sm": ("posix", "sysv", "xpmem", "knem", "cma"),
+    "ib": ("rc_", "ud_", "dc_"),
+    "rc": ("rc_",),
+    "rc_v": ("rc_verbs",),
+    "rc_x": ("rc_mlx5",),
+    "ud": ("ud_",),
+    "ud_v": ("ud_verbs",),
+    "ud_x": ("ud_mlx5",),
+    "dc": ("dc_",),
+    "dc_x": ("dc_mlx5",),
+    "cuda": ("cuda_copy", "cuda_ipc", "gdr_copy"),
+}
+
+
+def names_lane(names, lane):
+    """Whether one of the names, exact or a prefix that ends with an underscore, is that of the lane."""
+    return any(lane.startswith(name) if name.endswith("_") else lane == name for name in names)
 
 
 def lanes_are_requested(lanes, options, data=False):
-    """Whether every lane, given as `transport/device`, uses a transport that the UCX spec lists. The name
-    `rc` also allows ud lanes for the connection setup, but not for data, if there is an rc lane."""
+    """Whether every lane, given as `transport/device`, uses a transport that the UCX spec lists. The names `rc`, `rc_v`
+    and `rc_x` also allow ud lanes for the connection setup, but not for data, if there is such an rc lane. The name `all`
+    allows every lane."""
+    if "all" in options["transports"]:
+        return True
     names = [name for requested in options["transports"] for name in LANES.get(requested, (requested,))]
     used = [lane.split("/")[0] for lane in lanes if "/" in lane]
-    if not data and "rc" in options["transports"] and any(lane.startswith("rc_") for lane in used):
+    connected = [LANES[name] for name in ("rc", "rc_v", "rc_x") if name in options["transports"]]
+    if not data and any(names_lane(lanes_of_rc, lane) for lanes_of_rc in connected for lane in used):
         names.append("ud_")
-    return all(any(lane.startswith(name) if name.endswith("_") else lane == name for name in names) for lane in used)
+    return all(names_lane(names, lane) for lane in used)
 
 
 class Protocols:

@@ -104,6 +104,8 @@ pub struct PingpongFlagMetrics {
     pub mean_round_trip_microseconds: f64,
     /// Half the mean round-trip time.
     pub mean_one_way_microseconds: f64,
+    /// Number of round trips per second.
+    pub round_trips_per_second: f64,
     /// Round-trip times.
     pub round_trip: Distribution,
 }
@@ -157,10 +159,6 @@ pub struct SegmentTransferMetrics {
     pub first_batch_microseconds: Option<f64>,
     /// CPU time of both sides per GiB of payload.
     pub cpu_seconds_per_gib: f64,
-    /// CPU time of the initiator as a percentage of the window length: 100 is one CPU.
-    pub initiator_cpu_percent: f64,
-    /// CPU time of the target as a percentage of the window length.
-    pub target_cpu_percent: f64,
 }
 
 /// Metrics, with the reason for each omitted metric.
@@ -243,6 +241,11 @@ pub fn compute(
     })
 }
 
+/// CPU time of a side as a percentage of the window length: 100 is one CPU.
+pub fn cpu_percent(side: &SideReport) -> f64 {
+    100.0 * side.cpu_nanos as f64 / side.window_nanos as f64
+}
+
 /// Returns the distributions in `metrics`, by name.
 pub fn distributions(metrics: &Metrics) -> Vec<(&'static str, &Distribution)> {
     match metrics {
@@ -281,6 +284,7 @@ fn pingpong_flag(posted: &Posted) -> PingpongFlagMetrics {
         total_seconds: seconds(posted.elapsed_nanos),
         mean_round_trip_microseconds: mean,
         mean_one_way_microseconds: mean / 2.0,
+        round_trips_per_second: posted.operations as f64 / seconds(posted.elapsed_nanos),
         round_trip: distribution(&posted.latency, posted.min_nanos, posted.max_nanos, 2.0),
     }
 }
@@ -317,7 +321,6 @@ fn segment_transfer(
     let [initiator, target] = [&measurement.initiator, &measurement.target];
     let cpu_nanos = (initiator.cpu_nanos + target.cpu_nanos) as f64;
     let gib = posted.payload_bytes as f64 / f64::from(1 << 30);
-    let percent = |side: &SideReport| 100.0 * side.cpu_nanos as f64 / side.window_nanos as f64;
     SegmentTransferMetrics {
         reported: scenario.rate_format().text(total.gigabytes_per_second * 1e9),
         requests: posted.operations,
@@ -327,8 +330,6 @@ fn segment_transfer(
         read_back: posted.read_back.as_ref().map(duration_distribution),
         first_batch_microseconds: posted.first_burst_nanos.map(|nanos| nanos as f64 / 1e3),
         cpu_seconds_per_gib: cpu_nanos / 1e9 / gib,
-        initiator_cpu_percent: percent(initiator),
-        target_cpu_percent: percent(target),
         total,
     }
 }

@@ -99,6 +99,9 @@ pub struct ScenarioReport {
     /// Metrics of the scenario. Unset if the scenario was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Metrics>,
+    /// CPU time of each side. Unset if the scenario was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_percent: Option<CpuPercent>,
     /// Reasons for omitted metrics, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub omitted: BTreeMap<String, String>,
@@ -115,6 +118,16 @@ pub struct ScenarioReport {
     /// Samples of all operations, by side. Set only on request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<SideSamples>,
+}
+
+/// CPU time of each side as a percentage of the window length: 100 is one CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CpuPercent {
+    /// CPU time of the client.
+    pub client: f64,
+    /// CPU time of the server.
+    pub server: f64,
 }
 
 /// Whether a scenario was measured.
@@ -242,6 +255,7 @@ impl ScenarioReport {
             emulated: BTreeMap::new(),
             integrity: None,
             metrics: None,
+            cpu_percent: None,
             omitted: BTreeMap::new(),
             warnings: Vec::new(),
             failure: None,
@@ -287,6 +301,10 @@ impl ScenarioReport {
                     }) => {
                         self.state = ScenarioState::Measured;
                         self.metrics = Some(metrics);
+                        self.cpu_percent = Some(CpuPercent {
+                            client: metrics::cpu_percent(&measurement.initiator),
+                            server: metrics::cpu_percent(&measurement.target),
+                        });
                         self.omitted = omitted;
                         self.warnings = warnings;
                     }
@@ -299,6 +317,7 @@ impl ScenarioReport {
     fn fail(&mut self, reason: String) {
         self.state = ScenarioState::Failed;
         self.metrics = None;
+        self.cpu_percent = None;
         self.failure.get_or_insert(reason);
     }
 }

@@ -1,5 +1,7 @@
 //! Formats a report for a terminal: the two sides, a block for each scenario, and a table. Performs no I/O.
 
+mod json_summary;
+
 use std::fmt::Write;
 
 use comfy_table::Table;
@@ -7,11 +9,9 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use crds::record::{ColdRecord, FabricFacts, WarningReason};
 use crds::units::Size;
 use crds::v1alpha1::Answer;
-use serde::Serialize;
 
 use super::metrics::{Distribution, Metrics, Throughput};
-use super::report::{Report, ScenarioReport, ScenarioState, Side};
-use super::request::RequestedTransport;
+use super::report::{CpuPercent, Report, ScenarioReport, ScenarioState, Side};
 
 /// Formats the report.
 pub fn format(report: &Report) -> String {
@@ -26,50 +26,10 @@ pub fn format(report: &Report) -> String {
     }
     add_warnings(&mut text, report);
     let _ = write!(text, "\n{}", summary(report));
-    if let Some(json) = json_summary(report) {
+    if let Some(json) = json_summary::format(report) {
         let _ = write!(text, "\n\nJSON summary:\n{json}");
     }
     text
-}
-
-/// Transport, and name, size, state and metrics of each scenario, as JSON. The metrics are those of the JSON file.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct JsonSummary<'a> {
-    run_id: &'a str,
-    transport: &'a RequestedTransport,
-    scenarios: Vec<ScenarioSummary<'a>>,
-}
-
-/// One scenario of a [`JsonSummary`].
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ScenarioSummary<'a> {
-    name: &'a str,
-    size_bytes: u64,
-    state: ScenarioState,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    metrics: Option<&'a Metrics>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failure: Option<&'a str>,
-}
-
-/// Formats the results as JSON, one object that starts and ends on lines of its own. `None` only if a value cannot be
-/// represented.
-fn json_summary(report: &Report) -> Option<String> {
-    let scenarios = report.scenarios.iter().map(|scenario| ScenarioSummary {
-        name: scenario.name,
-        size_bytes: scenario.size_bytes,
-        state: scenario.state,
-        metrics: scenario.metrics.as_ref(),
-        failure: scenario.failure.as_deref(),
-    });
-    let summary = JsonSummary {
-        run_id: &report.run_id,
-        transport: &report.transport,
-        scenarios: scenarios.collect(),
-    };
-    serde_json::to_string_pretty(&summary).ok()
 }
 
 fn add_side(text: &mut String, name: &str, side: &Side) {
@@ -158,6 +118,10 @@ fn add_scenario(text: &mut String, scenario: &ScenarioReport) {
     if let Some(metrics) = &scenario.metrics {
         add_metrics(text, metrics);
     }
+    if let Some(CpuPercent { client, server }) = scenario.cpu_percent {
+        let cpu = format!("{client:.0} % of a CPU on the client, {server:.0} % on the server");
+        add(text, "CPU time", &cpu);
+    }
     for (operations, answer) in &scenario.emulated {
         let emulated = match answer {
             Answer::True => {
@@ -218,9 +182,10 @@ fn add_metrics(text: &mut String, metrics: &Metrics) {
         Metrics::PingpongFlag(metrics) => {
             add(text, "round trip", &distribution(&metrics.round_trip));
             let means = format!(
-                "{} us; one way {} us (half)",
+                "{} us; one way {} us (half); {} round trips/s",
                 number(metrics.mean_round_trip_microseconds),
-                number(metrics.mean_one_way_microseconds)
+                number(metrics.mean_one_way_microseconds),
+                number(metrics.round_trips_per_second)
             );
             add(text, "mean", &means);
         }
@@ -272,12 +237,10 @@ fn add_metrics(text: &mut String, metrics: &Metrics) {
                 add(text, "first batch", &format!("{} us", number(first)));
             }
             let cpu = format!(
-                "{} s/GiB on both sides; {:.0} % of a CPU on the client, {:.0} % on the server",
-                number(metrics.cpu_seconds_per_gib),
-                metrics.initiator_cpu_percent,
-                metrics.target_cpu_percent
+                "{} s/GiB on both sides",
+                number(metrics.cpu_seconds_per_gib)
             );
-            add(text, "CPU", &cpu);
+            add(text, "CPU per GiB", &cpu);
         }
     }
 }
