@@ -69,6 +69,6 @@ pub use sweep::{KneePosition, SweepKnee, SweepPoint, SweepResult};
 pub use transport::{
     Libfabric, LibfabricProvider, Loopback, Nixl, NixlBackend, NixlDescriptors, NixlParameter, NixlRequests,
     TransportSpec, Ucx, UcxAllocation, UcxEmulation, UcxErrorHandling, UcxMessages, UcxPreset, UcxSetting,
-    UcxTransport, UcxWriteCompletion, Verbs, VerbsSignaling, unrequested_lane, uses_memory_lane,
+    UcxTransport, UcxWriteCompletion, Verbs, VerbsSignaling, tls_value, unrequested_lane, uses_memory_lane,
 };
 pub use variant::{Doorbell, EnvVar, Inject, Striping, Variant};

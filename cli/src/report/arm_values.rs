@@ -1,6 +1,7 @@
 //! Absolute values of each arm at each size: quantiles of the latency, rates and CPU time, with the change of the primary
 //! metric. Every report format for human readers shows them.
 
+use campaign::compare::metric_name;
 use campaign::format;
 use campaign::plan::PlannedScenario;
 use campaign::summarize::CellSummary;
@@ -8,12 +9,15 @@ use crds::assignment::Workload;
 use crds::v1alpha1::Metric;
 
 use super::Report;
-use super::comparison::change;
+use super::comparison::ComparisonText;
 use super::labels;
 use super::result_table::ResultTable;
 
 /// Text of a quantile that would be the largest sample.
 const TOO_FEW: &str = "too few samples";
+
+/// Title of the column with the change of the primary metric.
+const CHANGE: &str = "change";
 
 /// Value of one column in one row; `None` if the arm has none.
 type Value = Option<String>;
@@ -69,7 +73,7 @@ pub fn table(report: &Report<'_>, index: usize) -> Option<ResultTable> {
             .chain(columns.iter().map(|(title, _)| *title))
             .collect(),
         ends_with_sentences: false,
-        notes: Vec::new(),
+        notes: notes(scenario, columns.iter().any(|(title, _)| *title == CHANGE)),
     })
 }
 
@@ -87,12 +91,25 @@ const COLUMNS: [(&str, fn(&Report<'_>, &PlannedScenario, &CellSummary) -> Value)
     ("CPU", |_, _, cell| {
         cell.cpu_percent.map(|percent| format!("{percent:.0} %"))
     }),
-    ("change", |report, scenario, cell| {
+    (CHANGE, |report, scenario, cell| {
         let comparisons = &report.evaluation.comparisons;
         let comparison = comparisons.find(cell.scenario, cell.size_bytes, cell.arm, scenario.primary)?;
-        change(comparison)
+        Some(match (comparison.verdict, comparison.effect) {
+            (Some(_), Some(effect)) => format::percent(effect.percent),
+            // A change without a verdict would look like a result.
+            _ => ComparisonText::from(comparison).label.to_owned(),
+        })
     }),
 ];
+
+/// Explains the change, which is not the ratio of two values in the table.
+fn notes(scenario: &PlannedScenario, has_change: bool) -> Vec<String> {
+    let note = format!(
+        "change: {}, estimated from the ratios within the rounds, as in the verdict; it is not the ratio of two values above",
+        metric_name(scenario.primary)
+    );
+    has_change.then_some(note).into_iter().collect()
+}
 
 /// Formats a quantile of the pooled samples. A quantile other than the median is withheld if it would be the largest
 /// sample.

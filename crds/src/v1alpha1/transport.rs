@@ -4,7 +4,7 @@ mod ucx_transport;
 
 use serde::{Deserialize, Serialize};
 
-pub use ucx_transport::{UcxTransport, unrequested_lane, uses_memory_lane};
+pub use ucx_transport::{UcxTransport, tls_value, unrequested_lane, uses_memory_lane};
 
 use crate::units::Size;
 

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use crds::units::Size;
 use crds::v1alpha1::{
     LargeArray, LibfabricProvider, MemoryKind, PingpongFlag, SmallMessages, StreamingDuplex, UcxTransport,
+    tls_value,
 };
 
 use super::assignment::LocalChoices;
@@ -229,10 +230,7 @@ impl TransportFlags {
     pub fn replaced_variables(&self, variable: impl Fn(&str) -> Option<String>) -> BTreeMap<String, String> {
         let transports = self.tls.as_deref().map(ucx_transports);
         match (transports, variable(UCX_TLS)) {
-            // UCX needs `self` for messages between endpoints in the same process.
-            (Some(Ok(transports)), Some(_)) => {
-                BTreeMap::from([(UCX_TLS.into(), format!("{},self", transport_names(&transports)))])
-            }
+            (Some(Ok(transports)), Some(_)) => BTreeMap::from([(UCX_TLS.into(), tls_value(&transports))]),
             _ => BTreeMap::new(),
         }
     }

@@ -236,10 +236,7 @@ fn add_metrics(text: &mut String, metrics: &Metrics) {
             if let Some(first) = metrics.first_batch_microseconds {
                 add(text, "first batch", &format!("{} us", number(first)));
             }
-            let cpu = format!(
-                "{} s/GiB on both sides",
-                number(metrics.cpu_seconds_per_gib)
-            );
+            let cpu = format!("{} s/GiB on both sides", number(metrics.cpu_seconds_per_gib));
             add(text, "CPU per GiB", &cpu);
         }
     }

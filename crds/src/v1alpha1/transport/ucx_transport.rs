@@ -146,6 +146,17 @@ impl UcxTransport {
     }
 }
 
+/// Value of `UCX_TLS` for `transports`. UCX accepts `all` only alone; it includes the transports of the same worker. They are
+/// added to all other lists, because memory of the same worker is always accessible, and some releases need `self` for
+/// transfers between memory types.
+pub fn tls_value(transports: &[UcxTransport]) -> String {
+    if transports.contains(&UcxTransport::All) {
+        return UcxTransport::All.name().to_owned();
+    }
+    let names: Vec<_> = transports.iter().map(|transport| transport.name()).collect();
+    [&names, &["self"][..]].concat().join(",")
+}
+
 /// Whether any of `lanes`, recorded as `transport/device`, transfers data through host memory.
 pub fn uses_memory_lane(lanes: &[String]) -> bool {
     let mut names = lanes.iter().filter_map(|lane| lane.split('/').next());
@@ -185,6 +196,13 @@ mod tests {
         ];
         assert_eq!(found, expected.map(Some));
         assert_eq!(UcxTransport::from_name("rdma"), None);
+    }
+
+    #[test]
+    fn all_is_a_value_of_its_own() {
+        use UcxTransport::{All, RcX, Tcp};
+        assert_eq!(tls_value(&[Tcp, RcX]), "tcp,rc_x,self");
+        assert_eq!(tls_value(&[Tcp, All]), "all");
     }
 
     #[test]

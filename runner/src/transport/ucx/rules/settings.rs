@@ -1,6 +1,6 @@
 //! Settings that the transport applies to UCX's configuration. Performs no I/O.
 
-use crds::v1alpha1::{Ucx, UcxEmulation, UcxPreset};
+use crds::v1alpha1::{Ucx, UcxEmulation, UcxPreset, tls_value};
 use ucx_sys::Version;
 
 /// First release with `UCX_PROTO_EMULATION_ENABLE`.
@@ -41,14 +41,7 @@ pub(in crate::transport::ucx) fn settings(
              and would take precedence: remove one of them"
         ));
     }
-    // Memory of the same worker is always accessible, and some releases need `self` for transfers between memory types.
-    let transports: Vec<_> = spec
-        .transports
-        .iter()
-        .map(|transport| transport.name())
-        .chain(["self"])
-        .collect();
-    let mut settings = vec![setting("TLS", &transports.join(","))];
+    let mut settings = vec![setting("TLS", &tls_value(&spec.transports))];
     settings.extend(device.map(|device| setting("NET_DEVICES", device)));
     if spec.emulation == UcxEmulation::Deny && version >= EMULATION_SETTING {
         settings.push(setting("PROTO_EMULATION_ENABLE", "n"));
