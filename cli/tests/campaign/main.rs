@@ -19,6 +19,7 @@ mod corrupted;
 mod factors;
 mod harness;
 mod import;
+mod kept_logs;
 mod libraries;
 mod log_lines;
 mod lost_processes;
