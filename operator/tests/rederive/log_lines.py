@@ -1,5 +1,7 @@
 """Decides whether the log lines of a command contradict the requested data path."""
 
+from .protocols import LANES, names_lane
+
 # Names that the libraries print for each class of data path. A name that ends with `*` stands for all names with this
 # prefix. The part after `;` of a libfabric provider is ignored.
 CLASSES = {
@@ -8,8 +10,6 @@ CLASSES = {
     "Memory": "shm sm mm posix sysv cma knem xpmem cuda_ipc rocm_ipc ze_ipc nvlink nvlink_intra musa maca hip",
     "Local": "self cuda cuda_copy rocm rocm_copy ze_copy gdr_copy gaudi_gdr",
 }
-# Lanes that belong to a transport in a UCX spec, in addition to the lane with its name.
-LANES = {"sm": ("posix", "sysv", "xpmem", "knem", "cma"), "rc": ("rc_",), "ud": ("ud_",), "dc": ("dc_",)}
 
 
 def class_of(name):
@@ -45,8 +45,7 @@ def is_requested(name, transport):
 
 
 def is_lane_of(name, requested):
-    lanes = LANES.get(requested, ())
-    return name == requested or any(name.startswith(lane) if lane.endswith("_") else name == lane for lane in lanes)
+    return requested in ("all", name) or names_lane(LANES.get(requested, ()), name)
 
 
 def contradict(report, logs, size, transport):
