@@ -104,6 +104,14 @@ impl ImportedRun {
         })
     }
 
+    /// Checks that the same program wrote all of the manifest's logs. `programs` are their names as far as they are known.
+    ///
+    /// # Errors
+    /// Returns an error if two names differ. This is the most useful error, even if the results cannot be read.
+    pub fn check_programs(manifest: &Manifest, programs: &[Option<String>]) -> Result<(), ImportedRunError> {
+        values::check_programs(manifest, programs)
+    }
+
     /// Returns a variant's value at a size, or `None` if none of its logs contains it.
     pub fn value_summary(&self, variant: usize, size: Option<u64>, metric: Metric) -> Option<&ValueSummary> {
         let mut values = self.values.iter();
@@ -129,6 +137,24 @@ fn warnings(manifest: &Manifest, logs: &[Log], values: &[Value]) -> Vec<String> 
     for (stored, log) in manifest.logs.iter().zip(logs) {
         warnings.extend(evidence::warnings(stored, &log.evidence));
     }
+    for (stored, log) in manifest.logs.iter().zip(logs) {
+        let about = |text: &str| format!("{}: {}: {text}", stored.variant, stored.source);
+        warnings.extend(log.notes.iter().map(|note| about(note)));
+        if log.cycles > 1 {
+            warnings.push(about(&format!(
+                "the process measured every size {} times; the log's value is their median",
+                log.cycles
+            )));
+        }
+        if log.unknown.count > 0 {
+            warnings.push(about(&format!(
+                "{} not understood, and not used: {}",
+                campaign::format::pluralized(log.unknown.count as u64, "line"),
+                log.unknown.first.join(" | ")
+            )));
+        }
+    }
+    warnings.extend(values::differences(manifest, logs));
     for (index, name) in manifest.variants().iter().enumerate() {
         let counts = values.iter().filter(|value| value.variant == index);
         let most = counts.map(|value| value.observed.logs).max().unwrap_or_default();

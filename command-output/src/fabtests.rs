@@ -2,13 +2,18 @@
 //! `usec/xfer`, or, if a fabtests program is run with `-m`, lines such as `- { xfer_size: 64, ... }`.
 //!
 //! An MB is 10^6 bytes, and a transfer is one message in one direction (`show_perf` in fabtests/common/shared.c and in
-//! util/pingpong.c). Sizes above 1023 have a suffix and are rounded.
+//! util/pingpong.c). `printf` rounds both values. Sizes above 1023 bytes are cut off ([`size`]).
 
+mod machine_readable;
+pub mod size;
+
+use crate::lines::Line;
 use crate::row::PrintedSize;
-use crate::table::{Columns, number, whole_number};
-use crate::{ParseError, ParsedOutput, Row};
+use crate::table::{Columns, decimals, is_library_line, is_row_like, number};
+use crate::{ParseError, ParsedOutput, Printed, Row};
 
-const COLUMNS: [&str; 9] = [
+const COLUMNS: [&str; 10] = [
+    "name",
     "bytes",
     "iters",
     "#sent",
@@ -20,130 +25,192 @@ const COLUMNS: [&str; 9] = [
     "Mxfers/sec",
 ];
 const EXPECTED: &str = "MB/sec and usec/xfer";
+/// Decimals of all values of the table.
+const DECIMALS: usize = 2;
+/// Relative difference by which the product of latency and bandwidth may differ from the size in addition to the
+/// resolution, because fabtests computes the latency with single precision.
+const SLACK: f64 = 1e-6;
 
 /// Reads all rows. The programs print nothing after the rows.
-pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
+pub fn parse(lines: &[&Line<'_>]) -> Result<ParsedOutput, ParseError> {
     let mut found = ParsedOutput::default();
     let mut columns: Option<Columns> = None;
-    for line in output.lines() {
-        if line.trim_start().starts_with("- { xfer_size:") {
-            found.rows.push(machine_readable(line)?);
-        } else if is_header(line) {
-            columns = Some(header(line)?);
-            found.add_header(line);
-        } else if let Some(columns) = &columns {
-            let has_size = line
-                .split_whitespace()
-                .next()
-                .is_some_and(|word| size(word).is_some());
-            found.add_row(parse_row(line, columns)?, line, has_size);
+    let mut is_after_mark = false;
+    for line in lines {
+        let text = line.text.trim();
+        if text.contains("xfer_size:") {
+            match machine_readable::parse(text)? {
+                Some(row) => found.add_row(row),
+                None => found.add_unread(line),
+            }
+        } else if is_after_mark && text.ends_with(':') {
+            program(text, &mut found);
+        } else if is_header(text) {
+            let header = header(text)?;
+            found.add_header(text, header.len());
+            if header.position(&["#sent"]).is_some() {
+                found.tests.push("fi_pingpong".to_owned());
+            }
+            columns = Some(header);
+        } else if text.is_empty() || text == "---" || text == "Data check OK" {
+        } else if let Some(row) = columns
+            .as_ref()
+            .and_then(|columns| row(text, columns).transpose())
+        {
+            found.add_row(row?);
+        } else if columns
+            .as_ref()
+            .is_some_and(|columns| is_part_of_row(text, columns))
+        {
+            found.add_unread(line);
+        } else if !is_library_line(text) {
+            found.unknown.add(line);
         }
+        is_after_mark = text == "---";
     }
     Ok(found)
 }
 
-fn is_header(line: &str) -> bool {
-    let mut words = line.split_whitespace();
-    words.any(|word| word == "bytes") && line.contains("total") && line.contains("time")
+/// Reads the program and its arguments, which the option `-m` prints before the results.
+fn program(text: &str, found: &mut ParsedOutput) {
+    let mut words = text.trim_end_matches(':').split_whitespace();
+    let path = words.next().unwrap_or_default();
+    let program = path.rsplit('/').next().unwrap_or_default();
+    found.tests.push(program.to_owned());
+    found.headers.push("---".to_owned());
+    let arguments: Vec<&str> = words.collect();
+    found.add_setting("arguments", &arguments.join(" "), false);
 }
 
-fn header(line: &str) -> Result<Columns, ParseError> {
-    let columns = Columns::find(line, &COLUMNS)?;
+fn is_header(text: &str) -> bool {
+    text.split_whitespace().any(|word| word == "bytes") && text.contains("total") && text.contains("time")
+}
+
+fn header(text: &str) -> Result<Columns, ParseError> {
+    let columns = Columns::find(text, &COLUMNS)?;
     let is_known = columns.position(&["MB/sec"]).is_some() && columns.position(&["usec/xfer"]).is_some();
     is_known.then_some(columns).ok_or_else(|| ParseError::Unit {
         expected: EXPECTED,
-        found: line.trim().to_owned(),
+        found: text.to_owned(),
     })
 }
 
-/// Parses the row in `line`. Returns `None` if the line is something else. Some programs print the name of the test
-/// before the columns.
-fn parse_row(line: &str, columns: &Columns) -> Result<Option<Row>, ParseError> {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let Some(first) = words.len().checked_sub(columns.len()) else {
-        return Ok(None);
-    };
-    let words = &words[first..];
-    let is_time = |at| words.get(at).is_some_and(|word: &&str| word.ends_with('s'));
-    if !columns.position(&["time"]).is_some_and(is_time) {
+/// Whether `text` contains a part of a row. The size in it may have a suffix.
+fn is_part_of_row(text: &str, columns: &Columns) -> bool {
+    let starts_with_size = text
+        .split_whitespace()
+        .next()
+        .is_some_and(|word| size::parse(word).is_some());
+    starts_with_size || is_row_like(text, columns.len())
+}
+
+/// Parses the row in `text`. Returns `None` if the text is not exactly one whole row.
+fn row(text: &str, columns: &Columns) -> Result<Option<Row>, ParseError> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    if words.len() != columns.len() {
         return Ok(None);
     }
-    let value = |name: &str| {
-        let text = columns.position(&[name]).and_then(|at| words.get(at));
-        text.map(|text| number(text, line)).transpose()
-    };
-    let Some(size) = columns.position(&["bytes"]).and_then(|at| size(words.get(at)?)) else {
+    let word = |name: &str| columns.position(&[name]).and_then(|at| words.get(at).copied());
+    let Some(size) = word("bytes").and_then(size::parse) else {
         return Ok(None);
     };
-    let microseconds = value("usec/xfer")?;
-    let rate = value("MB/sec")?;
+    let time = word("time").and_then(|time| time.strip_suffix('s'));
+    let values = [time, word("MB/sec"), word("usec/xfer"), word("Mxfers/sec")];
+    let has_form = |value: &str| value == "inf" || decimals(value) == DECIMALS;
+    if !values.iter().flatten().all(|value| has_form(value)) || time.is_none() {
+        return Ok(None);
+    }
     // If no message was lost, fi_pingpong prints the number of acknowledged messages as `=1k`; otherwise, it prints the
     // difference from the number of sent messages.
-    let acknowledged = columns.position(&["#ack"]).and_then(|at| words.get(at));
-    if acknowledged.is_some_and(|text| !text.starts_with('=')) {
+    if word("#ack").is_some_and(|acknowledged| !acknowledged.starts_with('=')) {
         return Err(ParseError::WrongData {
-            line: line.trim().to_owned(),
+            line: text.to_owned(),
         });
     }
-    let count = columns
-        .position(&["#sent", "iters"])
-        .and_then(|at| words.get(at)?.parse().ok());
-    Ok(Some(Row {
-        size: Some(size),
-        latency: microseconds.map(|value| value.scaled(1e3)),
-        bandwidth: rate.map(|value| value.scaled(1e6)),
-        // A count with a suffix is rounded down.
-        operations: count.or_else(|| {
-            let text = words.get(columns.position(&["#sent", "iters"])?)?;
-            suffixed_count(text)
-        }),
-        payload_bytes: None,
-    }))
-}
-
-/// Parses a size such as `64`, `1k`, `1.5m` or `2g`. The suffixes are powers of 1024.
-fn size(text: &str) -> Option<PrintedSize> {
-    if let Ok(bytes) = text.parse() {
-        return Some(PrintedSize::exact(bytes));
-    }
-    let factor = match text.chars().last()? {
-        'k' => 1_u64 << 10,
-        'm' => 1 << 20,
-        'g' => 1 << 30,
-        _ => return None,
+    let value = |name: &str| match word(name) {
+        // The elapsed time is below the resolution of the clock, so the rate has no known limit.
+        Some("inf") => Ok(Printed::UNRESOLVED),
+        word => number(word.unwrap_or_default(), text),
     };
-    let number: f64 = text[..text.len() - 1].parse().ok()?;
-    (number.is_finite() && number > 0.0)
-        .then(|| PrintedSize::from_rounded((number * factor as f64).round() as u64))
-}
-
-/// Parses a count such as `1k`, `10m` or `1b`. The suffixes are powers of 1000.
-fn suffixed_count(text: &str) -> Option<u64> {
-    let factor = match text.chars().last()? {
-        'k' => 1_000_u64,
-        'm' => 1_000_000,
-        'b' => 1_000_000_000,
-        _ => return None,
+    let found = Transfers {
+        size,
+        count: word("#sent").or(word("iters")).and_then(size::count),
+        total: word("total").and_then(size::parse),
+        seconds: number(time.unwrap_or_default(), text)?,
+        megabytes_per_second: value("MB/sec")?,
+        microseconds: value("usec/xfer")?,
     };
-    text[..text.len() - 1].parse::<u64>().ok()?.checked_mul(factor)
+    found.into_row(text).map(Some)
 }
 
-fn machine_readable(line: &str) -> Result<Row, ParseError> {
-    let inner = line.trim().trim_start_matches("- {").trim_end_matches('}');
-    let value = |name: &str| {
-        let fields = inner.split(',').filter_map(|field| field.split_once(": "));
-        let field = fields.map(|(key, value)| (key.trim(), value.trim()));
-        let found = field.clone().find(|(key, _)| *key == name);
-        found.map(|(_, value)| value).ok_or_else(|| ParseError::Unit {
-            expected: EXPECTED,
-            found: line.trim().to_owned(),
+/// Values of a row, which depend on each other.
+struct Transfers {
+    size: PrintedSize,
+    /// Smallest and largest number of iterations.
+    count: Option<(u64, u64)>,
+    /// Bytes of all transfers.
+    total: Option<PrintedSize>,
+    seconds: Printed,
+    megabytes_per_second: Printed,
+    microseconds: Printed,
+}
+
+impl Transfers {
+    /// Creates the result, unless the values contradict each other: the bandwidth is the size divided by the time of one
+    /// transfer, the total is a multiple of the size and the number of iterations, and so is the elapsed time.
+    fn into_row(self, text: &str) -> Result<Row, ParseError> {
+        let contradiction = |problem: &'static str| ParseError::Contradiction {
+            line: text.to_owned(),
+            problem,
+        };
+        let size = range(self.size.bytes, self.size.most);
+        let is_resolved = self.megabytes_per_second.value > 0.0 && self.microseconds.value > 0.0;
+        if is_resolved
+            && !self
+                .megabytes_per_second
+                .times(self.microseconds)
+                .agrees(size, SLACK)
+        {
+            return Err(contradiction("MB/sec times usec/xfer is not the number of bytes"));
+        }
+        let iterations = self.count.map(|(least, most)| range(least, most));
+        // A ping-pong transfers each message twice.
+        let directions = [1.0, 2.0].map(|directions| Printed::exact(directions));
+        let is_total = |total: PrintedSize, iterations: Printed| {
+            let total = range(total.bytes, total.most);
+            directions
+                .iter()
+                .any(|directions| size.times(iterations).times(*directions).agrees(total, 0.0))
+        };
+        if let (Some(total), Some(iterations)) = (self.total, iterations)
+            && !is_total(total, iterations)
+        {
+            return Err(contradiction(
+                "the total is not the number of bytes times the iterations",
+            ));
+        }
+        let elapsed = |directions: &Printed| {
+            let transfers = iterations.unwrap_or(Printed::UNRESOLVED).times(*directions);
+            let seconds = transfers.times(self.microseconds).scaled(1e-6);
+            seconds.agrees(self.seconds, SLACK)
+        };
+        let is_consistent = directions.iter().any(elapsed);
+        Ok(Row {
+            size: Some(self.size),
+            latency: Some(self.microseconds.scaled(1e3)),
+            bandwidth: Some(self.megabytes_per_second.scaled(1e6)),
+            // A count that contradicts the elapsed time is unknown.
+            operations: self.count.map(|(least, _)| least).filter(|_| is_consistent),
+            payload_bytes: None,
         })
-    };
-    Ok(Row {
-        size: Some(PrintedSize::exact(whole_number(value("xfer_size")?, line)?)),
-        latency: Some(number(value("usec/xfer")?, line)?.scaled(1e3)),
-        bandwidth: Some(number(value("MB/sec")?, line)?.scaled(1e6)),
-        operations: Some(whole_number(value("iterations")?, line)?),
-        payload_bytes: None,
-    })
+    }
+}
+
+/// Range of whole numbers.
+fn range(least: u64, most: u64) -> Printed {
+    Printed {
+        value: least as f64,
+        least: least as f64,
+        most: most as f64,
+    }
 }

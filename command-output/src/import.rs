@@ -5,13 +5,12 @@ use crds::record::CommandLog;
 use crds::v1alpha1::{CommandPattern, CommandTool};
 use snafu::{Snafu, ensure};
 
-use crate::found::ParsedOutput;
+use crate::found::{ParsedOutput, Setting, UnknownLines, shown};
+use crate::lines::Lines;
 use crate::{ParseError, Row, end_of, find, log};
 
 /// Maximum length of a log, in bytes. A log may contain the log lines of a library on many nodes.
 pub const MAX_LOG_BYTES: usize = 16 << 20;
-/// Maximum length of a line in an error, in characters.
-const MAX_CHARACTERS: usize = 200;
 
 /// Results of one run of a tool.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +19,14 @@ pub struct Log {
     pub rows: Vec<Row>,
     /// Name of the test, such as `RDMA_Write BW Test`; `None` if the tool does not print it.
     pub test: Option<String>,
+    /// Settings that the tool printed.
+    pub settings: Vec<Setting>,
+    /// How often the process measured each size.
+    pub cycles: usize,
+    /// Contradictions in the log that do not affect the results.
+    pub notes: Vec<String>,
+    /// Lines that were neither used nor are known to be unimportant.
+    pub unknown: UnknownLines,
     /// Log lines that are evidence of the data path, or make the values doubtful.
     pub evidence: CommandLog,
 }
@@ -90,14 +97,20 @@ pub enum ImportError {
         /// End of the log.
         last: String,
     },
-    /// A line of a table has different columns than its header.
+    /// The log contains the output of several invocations.
     #[snafu(display(
-        "the line `{line}` starts like a result, but its columns differ from those of the header. Specify the \
-         complete log of one process; lines of several processes must not be mixed"
+        "the log contains the output of several invocations: {what}. Write the output of each run to a separate file, \
+         and specify all of these files"
     ))]
-    OtherColumns {
-        /// The line.
-        line: String,
+    SeveralRuns {
+        /// Text that shows this.
+        what: String,
+    },
+    /// Results are missing.
+    #[snafu(display("the log is incomplete: {what}. Specify the complete log of a run that completed"))]
+    Missing {
+        /// Description of the missing results.
+        what: String,
     },
     /// The tables have different columns or units.
     #[snafu(display(
@@ -143,22 +156,46 @@ pub enum ImportError {
 pub fn read(tool: CommandTool, pattern: Option<&CommandPattern>, bytes: &[u8]) -> Result<Log, ImportError> {
     ensure!(bytes.len() <= MAX_LOG_BYTES, TooLongSnafu);
     let text = text(bytes)?;
-    let others = other_tools(tool, text);
-    let found = find(tool, pattern, text).map_err(|source| match (others.first().copied(), source) {
-        (Some(actual), ParseError::NoResult { .. }) => ImportError::OtherTool { tool, actual },
-        // The parser found output of its own tool, and failed on the output of the other tool.
-        (Some(other), _) => ImportError::SeveralTools { tool, other },
-        (None, source) => no_result(tool, text, source),
-    })?;
+    let lines = Lines::read(text);
+    let others = other_tools(tool, text, &lines);
+    let found =
+        find(tool, pattern, text, &lines).map_err(|source| match (others.first().copied(), source) {
+            (Some(actual), ParseError::NoResult { .. }) => ImportError::OtherTool { tool, actual },
+            // The parser found output of its own tool, and failed on the output of the other tool.
+            (Some(other), _) => ImportError::SeveralTools { tool, other },
+            (None, source) => no_result(tool, text, source),
+        })?;
     if let Some(other) = others.first().copied() {
         return SeveralToolsSnafu { tool, other }.fail();
     }
     check(tool, &found)?;
     Ok(Log {
         rows: found.rows,
-        test: test_name(tool, text),
+        test: found.tests.into_iter().next(),
+        settings: found.settings,
+        cycles: found.cycles.max(1),
+        notes: found.notes,
+        unknown: found.unknown,
         evidence: log::read(text),
     })
+}
+
+/// Name of the program that wrote the log, if `tool` prints it in every log, and with it in a log whose results cannot be
+/// read. `None` if the log does not contain it.
+pub fn program(tool: CommandTool, bytes: &[u8]) -> Option<String> {
+    let text = text(bytes).ok()?;
+    let lines = Lines::read(text).lines;
+    let mut texts = lines.iter().map(|line| line.text.trim());
+    let name = match tool {
+        CommandTool::NcclTests => texts.find_map(|text| text.strip_prefix("# Collective test starting: "))?,
+        CommandTool::Fabtests => {
+            texts.find(|text| *text == "---")?;
+            let words = texts.next()?.strip_suffix(':')?;
+            words.split_whitespace().next()?.rsplit('/').next()?
+        }
+        _ => return None,
+    };
+    Some(shown(name))
 }
 
 /// Returns the log as text that ends with a line break.
@@ -175,7 +212,7 @@ fn text(bytes: &[u8]) -> Result<&str, ImportError> {
     };
     ensure!(!text.trim().is_empty(), EmptySnafu);
     if !text.ends_with('\n') {
-        let line = clip(text.lines().last().unwrap_or_default());
+        let line = shown(text.lines().last().unwrap_or_default());
         return CutLineSnafu { line }.fail();
     }
     Ok(text)
@@ -183,11 +220,13 @@ fn text(bytes: &[u8]) -> Result<&str, ImportError> {
 
 /// Other tools whose results `text` contains. Any line can be a result of the `Regex` tool, so `Regex` is not
 /// considered.
-fn other_tools(tool: CommandTool, text: &str) -> Vec<CommandTool> {
+fn other_tools(tool: CommandTool, text: &str, lines: &Lines<'_>) -> Vec<CommandTool> {
     let others = CommandTool::ALL
         .into_iter()
         .filter(|other| *other != tool && tool != CommandTool::Regex && *other != CommandTool::Regex);
-    others.filter(|other| find(*other, None, text).is_ok()).collect()
+    others
+        .filter(|other| find(*other, None, text, lines).is_ok())
+        .collect()
 }
 
 /// Returns the error for a log without results.
@@ -216,20 +255,46 @@ fn has_header(tool: CommandTool, text: &str) -> bool {
 
 fn check(tool: CommandTool, found: &ParsedOutput) -> Result<(), ImportError> {
     if let [first, second, ..] = found.headers.as_slice() {
-        let (first, second) = (clip(first), clip(second));
-        return SeveralTablesSnafu { first, second }.fail();
+        let what = match first == second {
+            true => format!("it has the header `{}` more than once", shown(first)),
+            false => {
+                let (first, second) = (shown(first), shown(second));
+                return SeveralTablesSnafu { first, second }.fail();
+            }
+        };
+        return SeveralRunsSnafu { what }.fail();
+    }
+    if let [first, second, ..] = found.tests.as_slice() {
+        let what = format!("it has the titles `{}` and `{}`", shown(first), shown(second));
+        return SeveralRunsSnafu { what }.fail();
     }
     if let Some(line) = &found.unread {
-        let line = clip(line);
-        return OtherColumnsSnafu { line }.fail();
+        return Err(ImportError::Parse {
+            source: ParseError::NotWhole { line: line.clone() },
+        });
     }
-    check_unique_sizes(&found.rows)?;
+    let is_ambiguous = |setting: &&Setting| {
+        let other = |other: &Setting| other.name == setting.name && other.value != setting.value;
+        setting.identifies_test && found.settings.iter().any(other)
+    };
+    if let Some(setting) = found.settings.iter().find(is_ambiguous) {
+        let values = found.settings.iter().filter(|other| other.name == setting.name);
+        let values: Vec<String> = values.map(|other| format!("`{}`", other.value)).take(4).collect();
+        let what = format!("the results have the {} {}", setting.name, values.join(", "));
+        return SeveralRunsSnafu { what }.fail();
+    }
+    if found.cycles <= 1 {
+        check_unique_sizes(&found.rows)?;
+    }
     let expected = match tool {
         CommandTool::NcclTests => "the line `# Avg bus bandwidth`",
         CommandTool::Perftest => "a line of hyphens",
         _ => "the end of the output",
     };
     ensure!(found.has_end != Some(false), NoEndSnafu { expected });
+    if let Some(what) = &found.missing {
+        return MissingSnafu { what }.fail();
+    }
     let has_value = |row: &Row| row.latency_nanos().is_some() || row.bytes_per_second().is_some();
     ensure!(found.rows.iter().any(has_value), NoValueSnafu);
     Ok(())
@@ -246,18 +311,4 @@ fn check_unique_sizes(rows: &[Row]) -> Result<(), ImportError> {
         Some(None) => "without a size".to_owned(),
     };
     RepeatedSnafu { size }.fail()
-}
-
-/// Finds the name of the test, which perftest prints above its settings.
-fn test_name(tool: CommandTool, text: &str) -> Option<String> {
-    let mut lines = text.lines().map(str::trim);
-    let title = lines.find(|line| line.ends_with(" Test") && !line.contains(':'));
-    title
-        .filter(|_| tool == CommandTool::Perftest)
-        .map(|title| clip(title).split_whitespace().collect::<Vec<_>>().join(" "))
-}
-
-fn clip(line: &str) -> String {
-    let characters = line.trim().chars().map(crate::printable);
-    characters.take(MAX_CHARACTERS).collect()
 }

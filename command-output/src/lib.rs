@@ -8,9 +8,11 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod corruption;
 mod fabtests;
 mod found;
 pub mod import;
+mod layout;
 pub mod lines;
 pub mod log;
 mod nccl_tests;
@@ -19,13 +21,17 @@ mod pattern;
 mod perftest;
 mod printed;
 mod row;
+mod streams;
 mod table;
 pub mod template;
 mod transfer_engine_bench;
 mod ucx_perftest;
 
+use crds::printable::is_hidden;
 use crds::v1alpha1::{CommandPattern, CommandTool};
 use found::ParsedOutput;
+pub use found::{Setting, UnknownLines};
+use lines::Lines;
 use snafu::{OptionExt, Snafu, ensure};
 
 pub use pattern::{LinePattern, PatternError, PatternProblem, check as check_pattern};
@@ -85,6 +91,42 @@ pub enum ParseError {
         /// Line that reports it.
         line: String,
     },
+    /// The columns of a result contradict each other.
+    #[snafu(display(
+        "the result `{line}` is damaged or was not printed by this tool: {problem}. Specify output that was not changed"
+    ))]
+    Contradiction {
+        /// Line of the result.
+        line: String,
+        /// Relation that does not hold.
+        problem: &'static str,
+    },
+    /// The totals that the tool printed contradict the results.
+    #[snafu(display("{message}: a result is missing or damaged. Specify output that was not changed"))]
+    Totals {
+        /// Relation that does not hold.
+        message: String,
+    },
+    /// A line contains a part of a result, or more than one.
+    #[snafu(display(
+        "the line `{line}` contains a part of a result, but not exactly one whole result: its columns differ from those \
+         of the header. Specify the complete output of one process; lines of several processes must not be mixed"
+    ))]
+    NotWhole {
+        /// The line.
+        line: String,
+    },
+    /// Several processes printed results.
+    #[snafu(display(
+        "the processes `{first}` and `{second}` both printed results. Keep only the lines of the process whose results \
+         are to be read"
+    ))]
+    SeveralProcesses {
+        /// Tag of the first process.
+        first: String,
+        /// Tag of the second process.
+        second: String,
+    },
     /// There are more results than the limit.
     #[snafu(display("there are more than {MAX_ROWS} results"))]
     TooMany,
@@ -104,6 +146,26 @@ pub enum ParseError {
         /// Number of results.
         count: usize,
     },
+    /// A group of the regular expression matches only a part of a number.
+    #[snafu(display(
+        "a group of the expression matches `{text}`, which is only a part of a number in `{line}`. Extend the group, for \
+         example to [0-9.e+-]+, or select other text"
+    ))]
+    PartOfNumber {
+        /// Text of the group.
+        text: String,
+        /// Line that contains it.
+        line: String,
+    },
+    /// The regular expression matches a line more than once.
+    #[snafu(display(
+        "the expression matches the line `{line}` more than once, so it is unknown which match is the result. Extend the \
+         expression so that it matches once, for example with ^ and $"
+    ))]
+    SeveralMatches {
+        /// The line.
+        line: String,
+    },
     /// The regular expression is missing or invalid.
     #[snafu(display("{problem}"))]
     Pattern {
@@ -122,31 +184,34 @@ pub fn parse(
     pattern: Option<&CommandPattern>,
     output: &str,
 ) -> Result<Vec<Row>, ParseError> {
-    find(tool, pattern, output).map(|found| found.rows)
+    let found = find(tool, pattern, output, &Lines::read(output))?;
+    match found.unread {
+        Some(line) => NotWholeSnafu { line }.fail(),
+        None => Ok(found.rows),
+    }
 }
 
-/// Reads the results in `output`, and the evidence of whether it is complete.
+/// Reads the results in `output`, whose lines are `lines`, and the evidence of whether it is complete.
 fn find(
     tool: CommandTool,
     pattern: Option<&CommandPattern>,
     output: &str,
+    lines: &Lines<'_>,
 ) -> Result<ParsedOutput, ParseError> {
     ensure!(!output.trim().is_empty(), NothingSnafu);
     let found = match tool {
-        CommandTool::NcclTests => nccl_tests::parse(output),
-        CommandTool::Perftest => perftest::parse(output),
-        CommandTool::Fabtests => fabtests::parse(output),
-        CommandTool::UcxPerftest => ucx_perftest::parse(output),
-        CommandTool::Nixlbench => nixlbench::parse(output),
-        CommandTool::TransferEngineBench => transfer_engine_bench::parse(output),
         CommandTool::Regex => {
             let pattern = pattern.context(PatternSnafu {
                 problem: "tool: Regex requires a pattern",
             })?;
-            pattern::parse(pattern, output)
+            pattern::parse(pattern, output, lines)
         }
+        tool => streams::parse(tool, lines),
     }?;
     ensure!(found.rows.len() <= MAX_ROWS, TooManySnafu);
+    if let (true, Some(line)) = (found.rows.is_empty(), &found.unread) {
+        return NotWholeSnafu { line }.fail();
+    }
     ensure!(
         !found.rows.is_empty(),
         NoResultSnafu {
@@ -176,6 +241,12 @@ pub fn select(rows: &[Row], size: u64) -> Result<Row, ParseError> {
             AmbiguousSnafu { size, count }.fail()
         }
     }
+}
+
+/// Text that `tool` prints for both sizes, in bytes; `None` if it prints them differently. Only fabtests cuts off sizes.
+pub fn same_size_text(tool: CommandTool, first: u64, second: u64) -> Option<String> {
+    let text = fabtests::size::text(first);
+    (tool == CommandTool::Fabtests && text == fabtests::size::text(second)).then_some(text)
 }
 
 /// Describes a result line of `tool`.
@@ -209,7 +280,7 @@ pub fn end_of(output: &str) -> String {
 }
 
 fn printable(character: char) -> char {
-    if character.is_control() { ' ' } else { character }
+    if is_hidden(character) { ' ' } else { character }
 }
 
 #[cfg(test)]

@@ -90,9 +90,15 @@ impl<'a> Lines<'a> {
         Self { lines, streams }
     }
 
-    /// Lines of the stream with index `stream`.
-    pub fn of(&self, stream: usize) -> Vec<&Line<'a>> {
-        self.lines.iter().filter(|line| line.stream == stream).collect()
+    /// Lines of each stream, in the order of [`Self::streams`].
+    pub fn by_stream(&self) -> Vec<Vec<&Line<'a>>> {
+        let mut streams = vec![Vec::new(); self.streams.len()];
+        for line in &self.lines {
+            if let Some(own) = streams.get_mut(line.stream) {
+                own.push(line);
+            }
+        }
+        streams
     }
 }
 

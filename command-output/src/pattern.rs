@@ -1,12 +1,14 @@
 //! Parses the output of an arbitrary program with a user-supplied regular expression.
 
 use crds::v1alpha1::CommandPattern;
-use regex_lite::{Regex, RegexBuilder};
-use snafu::Snafu;
+use regex_lite::{Captures, Regex, RegexBuilder};
+use snafu::{Snafu, ensure};
 
+use crate::found::shown;
+use crate::lines::Lines;
 use crate::row::PrintedSize;
 use crate::table::{number, whole_number};
-use crate::{ParseError, ParsedOutput, Printed, Row};
+use crate::{ParseError, ParsedOutput, PartOfNumberSnafu, Row, SeveralMatchesSnafu};
 
 /// Maximum size of a compiled regular expression, in bytes.
 const MAX_COMPILED_BYTES: usize = 1 << 20;
@@ -118,34 +120,99 @@ pub fn check(pattern: &CommandPattern) -> Result<(), PatternError> {
 }
 
 /// Reads all lines that the pattern matches.
-pub fn parse(pattern: &CommandPattern, output: &str) -> Result<ParsedOutput, ParseError> {
+pub fn parse(pattern: &CommandPattern, output: &str, lines: &Lines<'_>) -> Result<ParsedOutput, ParseError> {
     let regex = compile(&pattern.expression).map_err(|problem| ParseError::Pattern {
         problem: problem.to_string(),
     })?;
-    let lines = output.lines().map(limit_length);
-    let matches = lines.filter_map(|line| Some((line, regex.captures(line)?)));
-    let rows = matches.map(|(line, captures)| {
-        let value = |group: &str| {
-            let text = captures.name(group).map(|group| group.as_str());
-            text.map(|text| number(&normalized(text), line)).transpose()
+    let raw = output.lines().map(str::to_owned);
+    let mut found = rows(pattern, &regex, raw)?;
+    if found.rows.is_empty() {
+        // The expression may describe the lines as the program prints them, without the prefixes of a launcher.
+        let texts = lines.lines.iter().map(|line| line.text.clone().into_owned());
+        found = rows(pattern, &regex, texts)?;
+    }
+    Ok(found)
+}
+
+/// Reads the matches in `lines`.
+fn rows(
+    pattern: &CommandPattern,
+    regex: &Regex,
+    lines: impl Iterator<Item = String>,
+) -> Result<ParsedOutput, ParseError> {
+    let mut found = ParsedOutput::default();
+    for line in lines {
+        let line = limit_length(&line);
+        let mut matches = regex.captures_iter(line);
+        let Some(captures) = matches.next() else {
+            continue;
         };
-        let (latency, bandwidth) = (value("latency")?, value("bandwidth")?);
-        let latency_unit = pattern.latency_unit.map(|unit| unit.nanos());
-        let bandwidth_unit = pattern.bandwidth_unit.map(|unit| unit.bytes_per_second());
-        let scaled = |value: Option<Printed>, unit: Option<f64>| Some(value?.scaled(unit?));
-        Ok(Row {
-            size: captures
-                .name("size")
-                .map(|group| whole_number(group.as_str(), line).map(PrintedSize::exact))
-                .transpose()?,
-            latency: scaled(latency, latency_unit),
-            bandwidth: scaled(bandwidth, bandwidth_unit),
-            operations: None,
-            payload_bytes: None,
+        let has_another = matches.any(|captures| captures.get(0).is_some_and(|found| !found.is_empty()));
+        ensure!(!has_another, SeveralMatchesSnafu { line: shown(line) });
+        found.rows.push(row(pattern, &captures, line)?);
+    }
+    Ok(found)
+}
+
+/// Reads the result in `captures`.
+fn row(pattern: &CommandPattern, captures: &Captures<'_>, line: &str) -> Result<Row, ParseError> {
+    let text = |group: &str| {
+        let found = captures.name(group)?;
+        let is_part = continues(&line[found.end()..]) || precedes(&line[..found.start()]);
+        Some(match is_part {
+            true => PartOfNumberSnafu {
+                text: found.as_str(),
+                line: shown(line),
+            }
+            .fail(),
+            false => Ok(found.as_str()),
         })
-    });
-    let rows: Result<_, _> = rows.collect();
-    Ok(ParsedOutput::from_rows(rows?))
+    };
+    let value = |group: &str, unit: Option<f64>| {
+        let printed = text(group)
+            .map(|text| number(&normalized(text?), line))
+            .transpose()?;
+        Ok(printed.and_then(|value| Some(value.scaled(unit?))))
+    };
+    let size = text("size").map(|text| whole_number(text?, line)).transpose()?;
+    Ok(Row {
+        size: size.map(PrintedSize::exact),
+        latency: value("latency", pattern.latency_unit.map(|unit| unit.nanos()))?,
+        bandwidth: value(
+            "bandwidth",
+            pattern.bandwidth_unit.map(|unit| unit.bytes_per_second()),
+        )?,
+        operations: None,
+        payload_bytes: None,
+    })
+}
+
+/// Whether `rest`, the text after a number, is a part of the number, such as `.5`, `e+03` or `,000`.
+fn continues(rest: &str) -> bool {
+    let mut characters = rest.chars();
+    let is_digit = |character: Option<char>| character.is_some_and(|character| character.is_ascii_digit());
+    match characters.next() {
+        Some('0'..='9') => true,
+        Some('.' | ',') => is_digit(characters.next()),
+        Some('e' | 'E') => {
+            let exponent = rest[1..].trim_start_matches(['+', '-']);
+            is_digit(exponent.chars().next())
+        }
+        _ => false,
+    }
+}
+
+/// Whether `before`, the text before a number, is a part of the number: digits, or a minus sign that no word precedes.
+fn precedes(before: &str) -> bool {
+    let mut characters = before.chars().rev();
+    match (characters.next(), characters.next()) {
+        (Some('0'..='9'), _) => true,
+        (Some('.' | ','), Some('0'..='9')) => true,
+        (Some('-'), previous) => {
+            previous.is_none_or(|previous| previous.is_whitespace() || "=:(".contains(previous))
+        }
+        _ => false,
+    }
 }
 
 /// Converts a number in the notation of another language, such as `.5`, `5.`, `+5` or `005`, to the notation of `printf`.
@@ -212,14 +279,48 @@ mod tests {
             true,
             true,
         );
-        let rows = parse(&pattern, "hello\n64 took 1.5 at 8\n128 took 0 at 16\n")
-            .unwrap()
-            .rows;
+        let rows = parse(
+            &pattern,
+            "hello\n64 took 1.5 at 8\n128 took 0 at 16\n",
+            &Lines::default(),
+        )
+        .unwrap()
+        .rows;
         assert_eq!(rows.len(), 2);
         assert_eq!(rows[0].latency_nanos(), Some(1.5e6));
         assert_eq!(rows[0].bytes_per_second(), Some(1e9));
         assert!(rows[0].matches_size(64) && !rows[0].matches_size(128));
         assert_eq!(rows[1].latency_nanos(), None, "0 is below the resolution");
+    }
+
+    #[test]
+    fn a_group_must_match_a_whole_number() {
+        let pattern = pattern(r"lat (?<latency>[0-9.]+)", true, false);
+        let value = |line: &str| parse(&pattern, line, &Lines::read(line)).map(|found| found.rows[0].latency);
+        assert_eq!(value("lat 1.5 ms\n").unwrap().unwrap().value, 1.5e6);
+        assert_eq!(
+            value("2026-03-04T09:12:00Z lat .5\n").unwrap().unwrap().value,
+            5e5
+        );
+        for line in ["lat 1.5e+03 ms\n", "lat 1,500 ms\n"] {
+            let error = value(line).unwrap_err();
+            assert!(
+                matches!(error, ParseError::PartOfNumber { .. }),
+                "{line}: {error}"
+            );
+        }
+        let error = value("lat 1.5 ms lat 1.6 ms\n").unwrap_err();
+        assert!(matches!(error, ParseError::SeveralMatches { .. }), "{error}");
+        let exponent = super::tests::pattern(r"lat (?<latency>[0-9.e+-]+)", true, false);
+        let printed = parse(&exponent, "lat 1.5e+03 ms\n", &Lines::default())
+            .unwrap()
+            .rows[0]
+            .latency
+            .unwrap();
+        assert_eq!(
+            (printed.value, printed.least, printed.most),
+            (1.5e9, 1.45e9, 1.55e9)
+        );
     }
 
     #[test]

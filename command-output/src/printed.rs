@@ -60,6 +60,32 @@ impl Printed {
         }
     }
 
+    /// Creates a number that is known exactly.
+    pub fn exact(value: f64) -> Self {
+        Self {
+            value,
+            least: value,
+            most: value,
+        }
+    }
+
+    /// The product of two numbers, with the range that follows from theirs.
+    #[must_use]
+    pub fn times(self, other: Self) -> Self {
+        Self {
+            value: self.value * other.value,
+            least: self.least * other.least,
+            most: (self.most * other.most).min(f64::MAX),
+        }
+    }
+
+    /// Whether both can be the same number. `slack` is the relative difference that is allowed in addition, for numbers
+    /// that the tool computes from values that it rounds or averages differently.
+    pub fn agrees(self, other: Self, slack: f64) -> bool {
+        let reaches = |least: f64, most: f64| least <= most * (1.0 + slack);
+        reaches(self.least, other.most) && reaches(other.least, self.most)
+    }
+
     /// Whether the tool printed 0, so that only an upper limit is known.
     pub fn is_below_resolution(&self) -> bool {
         self.value == 0.0
@@ -138,6 +164,20 @@ mod tests {
             (500.0, 450.0, 550.0)
         );
         assert_eq!(Printed::UNRESOLVED.scaled(1e9).most, f64::MAX);
+    }
+
+    #[test]
+    fn products_agree_within_their_ranges() {
+        let printed = |text| Printed::rounded(text).unwrap();
+        let product = printed("42.74").times(printed("1.50"));
+        assert!(product.agrees(Printed::exact(64.0), 0.0));
+        assert!(!product.agrees(Printed::exact(65.0), 0.0));
+        assert!(product.agrees(Printed::exact(65.0), 0.02));
+        assert!(
+            printed("0.00")
+                .times(printed("3"))
+                .agrees(Printed::exact(0.01), 0.0)
+        );
     }
 
     #[test]

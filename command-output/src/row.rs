@@ -2,9 +2,6 @@
 
 use crate::Printed;
 
-/// Relative difference by which a size with a suffix, such as `1.5k`, may differ from the exact size.
-const ROUNDING: f64 = 0.01;
-
 /// Result of a tool at one size.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
@@ -24,31 +21,21 @@ pub struct Row {
 /// Size that a tool printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrintedSize {
-    /// Bytes, rounded if the tool printed a suffix.
+    /// Smallest size in bytes that the tool prints like this.
     pub bytes: u64,
-    is_rounded: bool,
+    /// Largest size in bytes that the tool prints like this.
+    pub most: u64,
 }
 
 impl PrintedSize {
     /// Creates a size that was printed in bytes, without a suffix.
     pub fn exact(bytes: u64) -> Self {
-        Self {
-            bytes,
-            is_rounded: false,
-        }
+        Self { bytes, most: bytes }
     }
 
-    /// Creates a size that was printed with a suffix.
-    pub fn from_rounded(bytes: u64) -> Self {
-        Self {
-            bytes,
-            is_rounded: true,
-        }
-    }
-
-    fn matches(self, bytes: u64) -> bool {
-        let difference = self.bytes.abs_diff(bytes) as f64;
-        self.bytes == bytes || (self.is_rounded && difference <= bytes as f64 * ROUNDING)
+    /// Whether the tool prints a size of `bytes` like this.
+    pub fn matches(self, bytes: u64) -> bool {
+        (self.bytes..=self.most).contains(&bytes)
     }
 }
 
@@ -68,7 +55,11 @@ impl Row {
     }
 
     pub(crate) fn printed_size(&self) -> Option<String> {
-        self.size.map(|size| size.bytes.to_string())
+        let text = |size: PrintedSize| match size.bytes == size.most {
+            true => size.bytes.to_string(),
+            false => format!("{} to {}", size.bytes, size.most),
+        };
+        self.size.map(text)
     }
 
     /// Computes the payload bytes from the number of operations and `size`, the exact size in bytes, unless the payload
@@ -83,13 +74,6 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_a_size_with_a_suffix_may_be_rounded() {
-        assert!(PrintedSize::from_rounded(1536).matches(1540));
-        assert!(!PrintedSize::from_rounded(1536).matches(1600));
-        assert!(!PrintedSize::exact(1536).matches(1540));
-    }
 
     #[test]
     fn payload_is_the_exact_size_times_the_operations() {

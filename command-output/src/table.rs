@@ -24,15 +24,58 @@ pub fn whole_number(text: &str, line: &str) -> Result<u64, ParseError> {
     })
 }
 
-/// Whether the first word of `line` is a whole number, like the size at the start of a table row.
-pub fn starts_with_whole_number(line: &str) -> bool {
-    let first = line.split_whitespace().next();
-    first.is_some_and(|word| word.parse::<u64>().is_ok())
+/// Whether `line` may contain a part of a table row with `columns` columns: it starts with a number, or at least half as
+/// many of its words are numbers as a row has columns. In a line of a library, which may contain many whole numbers, the
+/// numbers must be at its end, and at least two of them must be decimal fractions.
+pub fn is_row_like(line: &str, columns: usize) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let needed = columns.div_ceil(2).max(3);
+    if is_library_line(line) {
+        let last = words.iter().rev().take_while(|word| is_numeric(word));
+        let last: Vec<&&str> = last.collect();
+        let fractions = last.iter().filter(|word| word.contains('.')).count();
+        return last.len() >= needed && fractions >= 2;
+    }
+    let starts_with_number = words.first().is_some_and(|word| is_numeric(word));
+    starts_with_number || words.iter().filter(|word| is_numeric(word)).count() >= needed
+}
+
+/// Whether `word` is a number, possibly with a sign or a suffix.
+fn is_numeric(word: &str) -> bool {
+    let word = word
+        .trim_start_matches(['=', '+', '-'])
+        .trim_end_matches([',', '}']);
+    let word = word.strip_suffix(['s', 'k', 'm', 'g', 'b', '%']).unwrap_or(word);
+    word == "inf"
+        || (!word.is_empty() && word.starts_with(|first: char| first.is_ascii_digit()) && {
+            word.bytes()
+                .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b',' | b'e' | b'+' | b'-'))
+        })
+}
+
+/// Whether a library or the runtime of a tool printed `line`, in the format of its log: NCCL, UCX, libfabric, or glog.
+pub fn is_library_line(line: &str) -> bool {
+    let is_glog = || {
+        let mut words = line.split_whitespace();
+        let level = words.next().is_some_and(|word| {
+            word.len() >= 5
+                && word.starts_with(['I', 'W', 'E', 'F'])
+                && word[1..].bytes().all(|byte| byte.is_ascii_digit())
+        });
+        level && line.contains("] ")
+    };
+    line.contains(" NCCL ") || line.contains(" UCX  ") || line.starts_with("libfabric:") || is_glog()
+}
+
+/// Number of decimals of `text`; 0 if it has none.
+pub fn decimals(text: &str) -> usize {
+    text.split_once('.').map_or(0, |(_, decimals)| decimals.len())
 }
 
 /// Columns of a header: the known names that it contains, from left to right. Names may contain spaces.
 pub struct Columns {
-    names: Vec<&'static str>,
+    /// Position of the first character and name of each column.
+    columns: Vec<(usize, &'static str)>,
 }
 
 impl Columns {
@@ -60,19 +103,27 @@ impl Columns {
                 header: header.trim().to_owned(),
             });
         }
-        Ok(Self {
-            names: found.into_iter().map(|(_, name)| name).collect(),
-        })
+        Ok(Self { columns: found })
     }
 
     /// Position of the column with one of `names`.
     pub fn position(&self, names: &[&str]) -> Option<usize> {
-        self.names.iter().position(|name| names.contains(name))
+        self.names().position(|name| names.contains(&name))
+    }
+
+    /// Names, from left to right.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.columns.iter().map(|(_, name)| *name)
+    }
+
+    /// Positions of the first characters, from left to right.
+    pub fn starts(&self) -> impl Iterator<Item = usize> {
+        self.columns.iter().map(|(start, _)| *start)
     }
 
     /// Number of columns.
     pub fn len(&self) -> usize {
-        self.names.len()
+        self.columns.len()
     }
 }
 

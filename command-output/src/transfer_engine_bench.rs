@@ -1,41 +1,64 @@
 //! Output of transfer_engine_bench (Mooncake): the line `Test completed: duration 2.00, batch count 1251, throughput
-//! 0.33 GB/s`, in the unit set by `--report_unit`. It prints neither a size nor a latency.
+//! 0.33 GB/s`, in the unit set by `--report_unit` and with the number of decimals set by `--report_precision`. It is
+//! rounded (mooncake-transfer-engine/example/transfer_engine_bench.cpp). It prints neither a size nor a latency.
 
 use crds::v1alpha1::RateUnit;
 
-use crate::table::number;
+use crate::lines::Line;
+use crate::table::{decimals, is_library_line, number, whole_number};
 use crate::{ParseError, ParsedOutput, Row};
 
 const MARKER: &str = "Test completed: duration ";
 const EXPECTED: &str = "a throughput in one of GB/s, GiB/s, Gb/s, MB/s, MiB/s, Mb/s, KB/s, KiB/s and Kb/s";
 
 /// Reads the result, which the program prints last.
-pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
-    let results = output
-        .lines()
-        .filter_map(|line| Some((line, line.split_once(MARKER)?.1)));
-    let rows: Result<_, _> = results.map(|(line, rest)| parse_row(line, rest)).collect();
-    Ok(ParsedOutput::from_rows(rows?))
+pub fn parse(lines: &[&Line<'_>]) -> Result<ParsedOutput, ParseError> {
+    let mut found = ParsedOutput::default();
+    for line in lines {
+        let text = line.text.trim();
+        match text.split_once(MARKER) {
+            Some((_, rest)) => match row(text, rest)? {
+                Some(row) => found.add_row(row),
+                None => found.add_unread(line),
+            },
+            None if text.contains("Test completed") || text.contains(", throughput ") => {
+                found.add_unread(line)
+            }
+            None if !text.is_empty() && !is_library_line(text) => found.unknown.add(line),
+            None => {}
+        }
+    }
+    Ok(found)
 }
 
-fn parse_row(line: &str, rest: &str) -> Result<Row, ParseError> {
+/// Parses the result in `rest`, which follows the marker. Returns `None` if it is not exactly one whole result.
+fn row(line: &str, rest: &str) -> Result<Option<Row>, ParseError> {
     let other = || ParseError::Unit {
         expected: EXPECTED,
-        found: line.trim().to_owned(),
+        found: line.to_owned(),
     };
-    let (duration, rest) = rest.split_once(", batch count ").ok_or_else(other)?;
-    let (_, throughput) = rest.split_once(", throughput ").ok_or_else(other)?;
-    let (text, unit) = throughput.trim().split_once(' ').ok_or_else(other)?;
+    let parts = rest.split_once(", batch count ").and_then(|(duration, rest)| {
+        let (batches, throughput) = rest.split_once(", throughput ")?;
+        let (text, unit) = throughput.split_once(' ')?;
+        Some((duration, batches, text, unit))
+    });
+    let Some((duration, batches, text, unit)) = parts else {
+        return Ok(None);
+    };
+    let is_one_word = unit.split_whitespace().count() == 1;
+    if decimals(duration) != 2 || whole_number(batches, line).is_err() || !is_one_word {
+        return Ok(None);
+    }
     let name = unit.strip_suffix("/s").ok_or_else(other)?;
     let mut units = RateUnit::ALL.into_iter();
     let unit = units.find(|unit| unit.to_string() == name).ok_or_else(other)?;
     let bandwidth = number(text, line)?.scaled(unit.bytes_per_second());
     let moved = bandwidth.least * number(duration, line)?.least;
-    Ok(Row {
+    Ok(Some(Row {
         size: None,
         latency: None,
         bandwidth: Some(bandwidth),
         operations: None,
         payload_bytes: Some(moved as u64).filter(|bytes| *bytes > 0),
-    })
+    }))
 }

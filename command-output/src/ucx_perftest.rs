@@ -1,18 +1,31 @@
-//! Output of ucx_perftest: the `Final:` row, or the only row if `-f` is set. The latency is the overall latency, which
+//! Output of ucx_perftest: the `Final:` row, or all rows if `-f` is set. The latency is the overall latency, which
 //! ucx_perftest prints only for latency tests; bandwidth tests print an overhead instead. An MB is 2^20 bytes
-//! (src/tools/perf/perftest_run.c). The `-v` output has no units, so only its bandwidth is read.
+//! (src/tools/perf/perftest_run.c). `printf` rounds all values. The `-v` output has no units, so only its bandwidth is read.
 
-use crate::table::{number, starts_with_whole_number, whole_number};
-use crate::{ParseError, ParsedOutput, Row};
+use crate::found::shown;
+use crate::lines::Line;
+use crate::row::PrintedSize;
+use crate::table::{decimals, is_library_line, is_row_like, number};
+use crate::{ParseError, ParsedOutput, Printed, Row};
 
 const MEGABYTE: f64 = 1_048_576.0;
 const EXPECTED: &str = "latency (usec) or overhead (usec), and bandwidth (MB/s)";
 /// Number of values in a row: the iterations, three durations, two bandwidths and two message rates.
 const VALUES: usize = 8;
+/// Decimals of these values.
+const DECIMALS: [usize; VALUES] = [0, 3, 3, 3, 2, 2, 0, 0];
+/// Number of values in the row of a test with several threads: the iterations, and the overall duration, bandwidth and
+/// message rate.
+const THREADS_VALUES: usize = 4;
+/// Decimals of these values.
+const THREADS_DECIMALS: [usize; THREADS_VALUES] = [0, 3, 2, 0];
+/// Relative difference by which the message rate may differ from the inverse of the latency, and the size from one row to
+/// another, in addition to the resolution.
+const SLACK: f64 = 0.05;
 
 /// Quantity in the first group of columns.
-#[derive(Clone, Copy)]
-enum Header {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quantity {
     /// Latencies.
     Latency,
     /// Overheads of posts, which are not latencies.
@@ -21,64 +34,222 @@ enum Header {
     Csv,
 }
 
-/// Reads the final row, which the program prints at the end.
-pub fn parse(output: &str) -> Result<ParsedOutput, ParseError> {
+/// Table that is being read.
+struct Table {
+    quantity: Quantity,
+    /// Whether the program prints only final rows, without `Final:`.
+    final_only: bool,
+    /// Number of names of batch files before the values of a CSV row.
+    names: usize,
+    /// Size in bytes, if the program printed it.
+    size: Option<u64>,
+}
+
+/// Reads the final rows, which the program prints at the end.
+pub fn parse(lines: &[&Line<'_>]) -> Result<ParsedOutput, ParseError> {
     let mut found = ParsedOutput::default();
-    let mut header = None;
-    let mut final_only = false;
-    for line in output.lines() {
-        if line.contains("(usec)") || line.contains("bandwidth (") {
-            header = Some(parse_header(line)?);
-            found.add_header(line);
-        } else if line.starts_with("iterations,") {
-            header = Some(Header::Csv);
-            found.add_header(line);
-        } else if line.starts_with('|') && line.contains("# iterations") {
-            final_only = line.contains(" Test ");
-        } else if let Some(header) = header {
-            let is_final = line.starts_with("Final:") || (final_only && starts_with_whole_number(line));
-            found.add_row(parse_row(line, header, final_only)?, line, is_final);
+    let mut table: Option<Table> = None;
+    let mut size = None;
+    for line in lines {
+        let text = line.text.trim();
+        let is_frame = text.starts_with('+') || (text.starts_with('|') && !text.contains('('));
+        if text.contains("(usec)") || text.contains("bandwidth (") {
+            let quantity = parse_header(text)?;
+            found.add_header(text, VALUES);
+            table = Some(Table {
+                quantity,
+                final_only: false,
+                names: 0,
+                size,
+            });
+        } else if let Some((names, _)) = text
+            .split_once("iterations,")
+            .filter(|_| text.contains("avg_lat"))
+        {
+            found.add_header(text, VALUES);
+            let names = names.matches(',').count();
+            table = Some(Table {
+                quantity: Quantity::Csv,
+                final_only: true,
+                names,
+                size,
+            });
+        } else if text.starts_with('|') && text.contains("# iterations") {
+            if let Some(table) = &mut table {
+                table.final_only = text.contains(" Test ");
+            }
+        } else if text.is_empty() {
+        } else if is_frame || text.starts_with('|') {
+            size = banner(text, &mut found).or(size);
+        } else if let Some(table) = &table {
+            match row(text, table)? {
+                Parsed::Final(row) => {
+                    check_name(&row, text, &mut found);
+                    found.add_row(row);
+                }
+                Parsed::Intermediate => {}
+                Parsed::Other if text.starts_with("Final") || is_row_like(text, VALUES) => {
+                    found.add_unread(line)
+                }
+                Parsed::Other if is_library_line(text) => {}
+                Parsed::Other => found.unknown.add(line),
+            }
+        } else if !is_library_line(text) {
+            found.unknown.add(line);
         }
     }
     Ok(found)
 }
 
-fn parse_header(line: &str) -> Result<Header, ParseError> {
+/// Adds a note if the size in the name of a test differs from its bandwidth divided by its message rate: the name may be
+/// something else than a size.
+fn check_name(row: &Row, line: &str, found: &mut ParsedOutput) {
+    let rate = line
+        .split_whitespace()
+        .last()
+        .map(without_separators)
+        .and_then(|rate| Printed::rounded(&rate));
+    if let (Some(size), Some(bandwidth), Some(rate)) = (row.size, row.bandwidth, rate)
+        && !rate
+            .times(Printed::exact(size.bytes as f64))
+            .agrees(bandwidth, SLACK)
+    {
+        found.notes.push(format!(
+            "the size is taken from the name of the test, but the bandwidth divided by the message rate is another \
+             size: `{}`",
+            shown(line)
+        ));
+    }
+}
+
+/// Reads a line of the banner, such as `| Test: tag match latency |`. Returns the size if the line contains it.
+fn banner(text: &str, found: &mut ParsedOutput) -> Option<u64> {
+    let inner = text.trim_matches(['|', ' ']);
+    let (name, value) = inner
+        .split_once(':')
+        .map(|(name, value)| (name.trim(), value.trim()))?;
+    match name {
+        "Test" => found.tests.push(value.to_owned()),
+        "API" => found.add_setting("API", value, true),
+        "Data layout" => found.add_setting("data layout", value, false),
+        "Send memory" => found.add_setting("send memory", value, false),
+        "Recv memory" => found.add_setting("recv memory", value, false),
+        "Window size" => found.add_setting("window size", value, false),
+        "Message size" => return value.parse().ok(),
+        _ => {}
+    }
+    None
+}
+
+fn parse_header(line: &str) -> Result<Quantity, ParseError> {
     let is_known = line.contains("bandwidth (MB/s)");
-    let header = match () {
-        () if line.contains("latency (usec)") => Some(Header::Latency),
-        () if line.contains("overhead (usec)") => Some(Header::Overhead),
+    let quantity = match () {
+        () if line.contains("latency (usec)") => Some(Quantity::Latency),
+        () if line.contains("overhead (usec)") => Some(Quantity::Overhead),
         () => None,
     };
-    header.filter(|_| is_known).ok_or_else(|| ParseError::Unit {
+    quantity.filter(|_| is_known).ok_or_else(|| ParseError::Unit {
         expected: EXPECTED,
         found: line.trim().to_owned(),
     })
 }
 
-/// Parses the final row in `line`. Returns `None` if the line is an intermediate row, a border or a log line.
-fn parse_row(line: &str, header: Header, final_only: bool) -> Result<Option<Row>, ParseError> {
-    let separator =
-        |character: char| character.is_whitespace() || (matches!(header, Header::Csv) && character == ',');
-    let words: Vec<&str> = line.split(separator).filter(|word| !word.is_empty()).collect();
-    let values = match (words.first(), header) {
-        (Some(&"Final:"), _) => &words[1..],
-        (Some(first), Header::Csv) if first.parse::<u64>().is_ok() => &words[..],
-        (Some(first), _) if final_only && first.parse::<u64>().is_ok() => &words[..],
-        _ => return Ok(None),
+/// Content of a line of the table.
+enum Parsed {
+    /// A final row.
+    Final(Row),
+    /// A row that the program prints during the test.
+    Intermediate,
+    /// Another line.
+    Other,
+}
+
+/// Parses the row in `line`.
+fn row(line: &str, table: &Table) -> Result<Parsed, ParseError> {
+    let is_csv = table.quantity == Quantity::Csv;
+    // Rows that are printed during the test begin with the number of the thread.
+    let thread = line
+        .strip_prefix("[thread ")
+        .and_then(|rest| rest.split_once(']'));
+    let is_thread = thread.is_some_and(|(number, _)| number.bytes().all(|byte| byte.is_ascii_digit()));
+    let line = thread.filter(|_| is_thread).map_or(line, |(_, rest)| rest.trim());
+    let words: Vec<&str> = match is_csv {
+        true => line.split(',').collect(),
+        false => line.split_whitespace().collect(),
     };
-    if values.len() != VALUES {
-        return Ok(None);
+    let is_digit = |first: char| first.is_ascii_digit();
+    let values = match words.first() {
+        Some(&"Final:") => &words[1..],
+        // The name of the test in a batch file is the first word, or absent.
+        Some(first) if !is_csv && table.final_only && !first.starts_with(is_digit) => &words[1..],
+        _ => words.get(table.names..).unwrap_or_default(),
+    };
+    // The option -N prints counts and rates with separators.
+    let plain: Vec<String> = values.iter().map(|value| without_separators(value)).collect();
+    let has_form = |decimals_of: &[usize]| {
+        let mut values = plain.iter().zip(decimals_of);
+        values.all(|(value, expected)| Printed::rounded(value).is_some() && decimals(value) == *expected)
+    };
+    let (latency, bandwidth, rate) = match plain.len() {
+        VALUES if has_form(&DECIMALS) => (3, 5, 7),
+        THREADS_VALUES if has_form(&THREADS_DECIMALS) => (1, 2, 3),
+        _ => return Ok(Parsed::Other),
+    };
+    if !table.final_only && words.first() != Some(&"Final:") || is_thread {
+        return Ok(Parsed::Intermediate);
     }
-    let overall_latency = number(values[3], line)?;
-    Ok(Some(Row {
-        size: None,
-        latency: match header {
-            Header::Latency => Some(overall_latency.scaled(1e3)),
-            Header::Overhead | Header::Csv => None,
-        },
-        bandwidth: Some(number(values[5], line)?.scaled(MEGABYTE)),
-        operations: Some(whole_number(values[0], line)?),
+    let value = |at: usize| number(plain.get(at).map_or("", String::as_str), line);
+    let (latency, bandwidth, rate) = (value(latency)?, value(bandwidth)?.scaled(MEGABYTE), value(rate)?);
+    let contradiction = |problem: &'static str| ParseError::Contradiction {
+        line: line.trim().to_owned(),
+        problem,
+    };
+    // A latency test has one message in flight, so the rate is the inverse of the latency.
+    let is_latency = table.quantity == Quantity::Latency;
+    let per_second = latency.scaled(1e-6).times(rate);
+    if is_latency && plain.len() == VALUES && !per_second.agrees(Printed::exact(1.0), SLACK) {
+        return Err(contradiction(
+            "the message rate is not the inverse of the latency",
+        ));
+    }
+    if plain.len() == VALUES {
+        // Both message sizes are the bandwidth divided by the rate.
+        let first = value(4)?.scaled(MEGABYTE).times(rate);
+        if !first.agrees(bandwidth.times(value(6)?), SLACK) {
+            return Err(contradiction(
+                "the bandwidths and the message rates do not have the same ratio",
+            ));
+        }
+    }
+    if let Some(size) = table.size
+        && !rate.times(Printed::exact(size as f64)).agrees(bandwidth, SLACK)
+    {
+        return Err(contradiction(
+            "the bandwidth is not the message size times the message rate",
+        ));
+    }
+    let named = words
+        .first()
+        .filter(|_| values.len() < words.len())
+        .and_then(|name| name.rsplit('/').next()?.parse().ok());
+    let size = named.or(table.size).map(PrintedSize::exact);
+    Ok(Parsed::Final(Row {
+        size,
+        latency: is_latency.then(|| latency.scaled(1e3)),
+        bandwidth: Some(bandwidth),
+        operations: Some(value(0)?.value as u64),
         payload_bytes: None,
     }))
+}
+
+/// Removes separators between groups of three digits. Returns the text unchanged if they are at other places.
+fn without_separators(text: &str) -> String {
+    let mut groups = text.split(',');
+    let first = groups.next().unwrap_or_default();
+    let is_group = |group: &str| group.len() == 3 && group.bytes().all(|byte| byte.is_ascii_digit());
+    let is_separated = (1..=3).contains(&first.len()) && groups.clone().all(is_group);
+    match is_separated {
+        true => text.replace(',', ""),
+        false => text.to_owned(),
+    }
 }

@@ -48,6 +48,13 @@ fn fi_pingpong() {
         values(tool, datagrams, 512),
         (Some(245.14), Some(2.09e6), Some(102_400))
     );
+    // A size that the tool cuts off matches the size that was requested.
+    let cut = golden!("made/fi_pingpong-1.17-size-1100");
+    assert_eq!(
+        values(tool, cut, 1100),
+        (Some(7624.48), Some(1.4e5), Some(110_000))
+    );
+    assert!(select(&parse(tool, None, cut).unwrap(), 1127).is_err());
     let error = parse(tool, None, golden!("made/fi_pingpong-1.17-no-server")).unwrap_err();
     assert!(
         error
@@ -112,6 +119,15 @@ fn ucx_perftest() {
     assert_eq!(
         values(tool, golden!("made/ucx_perftest-1.22-csv"), 64),
         (None, Some((0.14 * MIB).round()), Some(64_000))
+    );
+    // The option -N prints separators. Rows that are printed during the test are skipped.
+    assert_eq!(
+        values(tool, golden!("made/ucx_perftest-1.13-tag_bw-numeric"), 65_536),
+        (None, Some((42.55 * MIB).round()), Some(2000 * 65_536))
+    );
+    assert_eq!(
+        values(tool, golden!("made/ucx_perftest-1.13-csv-threads"), 64),
+        (None, Some((0.01 * MIB).round()), Some(128_000))
     );
     // Log lines between the header and the row are skipped.
     assert_eq!(

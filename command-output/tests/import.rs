@@ -126,8 +126,8 @@ fn a_truncated_log_contains_only_results_of_the_complete_log() {
 #[test]
 fn rejects_logs_of_several_runs() {
     for (tool, log, _) in LOGS {
-        let twice = error(tool, &log.repeat(2));
-        assert!(matches!(twice, ImportError::Repeated { .. }), "{tool:?}: {twice}");
+        let twice = error(tool, &log.repeat(2)).to_string();
+        assert!(twice.contains("several"), "{tool:?}: {twice}");
         for (other, second, _) in LOGS.into_iter().filter(|(other, ..)| *other != tool) {
             let both = error(tool, &format!("{log}{second}"));
             assert!(

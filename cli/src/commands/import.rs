@@ -151,6 +151,8 @@ impl Import {
                 .map(|(source, file)| stored_log(source, file))
                 .collect(),
         };
+        let programs: Vec<_> = files.iter().map(|file| file.program(&manifest)).collect();
+        ImportedRun::check_programs(&manifest, &programs).map_err(Failure::invalid_input)?;
         let logs: Result<Vec<_>, _> = files.iter().map(|file| file.results(&manifest)).collect();
         let logs = logs.map_err(Failure::invalid_input)?;
         let run = ImportedRun::new(manifest, &logs).map_err(Failure::invalid_input)?;

@@ -129,6 +129,11 @@ impl LogFile {
         })
     }
 
+    /// Name of the program that wrote the log, if it is known without reading the results.
+    pub fn program(&self, manifest: &Manifest) -> Option<String> {
+        import::program(manifest.tool, &self.bytes)
+    }
+
     /// Parses the results as output of the tool in `manifest`.
     ///
     /// # Errors

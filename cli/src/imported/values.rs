@@ -1,16 +1,20 @@
 //! Values of an imported run's variants. Performs no I/O.
 
 use campaign::compare::metric_name;
+use campaign::distinct::distinct;
 use campaign::format;
 use campaign::stats::{BoundedValue, median_of};
 use command_output::Row;
 use command_output::import::Log;
 use crds::v1alpha1::Metric;
 
-use super::{ImportedRunError, Manifest, OtherTestSnafu};
+use super::{ImportedRunError, Manifest, OtherTestSnafu, StoredLog};
 
 /// Metrics of a tool, in report order.
 pub const METRICS: [Metric; 2] = [Metric::ReportedLatency, Metric::ReportedBandwidth];
+
+/// Maximum number of settings in a warning.
+const MAX_DIFFERENCES: usize = 8;
 
 /// Values of one metric of one variant at one size.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,6 +123,17 @@ fn value_of(row: &Row, metric: Metric) -> Option<BoundedValue> {
     })
 }
 
+/// Median of the values of a process that measures each size several times, with the medians of their bounds.
+fn median_value(values: impl Iterator<Item = BoundedValue>) -> Option<BoundedValue> {
+    let values: Vec<BoundedValue> = values.collect();
+    let median = |of: fn(&BoundedValue) -> f64| median_of(&mut values.iter().map(of).collect::<Vec<f64>>());
+    Some(BoundedValue {
+        value: median(|value| value.value)?,
+        least: median(|value| value.least)?,
+        most: median(|value| value.most)?,
+    })
+}
+
 /// Returns the values of all variants, by metric, size and variant.
 pub(super) fn values(manifest: &Manifest, logs: &[Log]) -> Vec<Value> {
     let size_of = |row: &Row| {
@@ -139,10 +154,11 @@ pub(super) fn values(manifest: &Manifest, logs: &[Log]) -> Vec<Value> {
                     .iter()
                     .zip(logs)
                     .filter(|(stored, _)| stored.variant == **name);
-                let own = own
-                    .flat_map(|(_, log)| &log.rows)
-                    .filter(|row| size_of(row) == *size);
-                let own: Vec<BoundedValue> = own.filter_map(|row| value_of(row, metric)).collect();
+                let own = own.filter_map(|(_, log)| {
+                    let rows = log.rows.iter().filter(|row| size_of(row) == *size);
+                    median_value(rows.filter_map(|row| value_of(row, metric)))
+                });
+                let own: Vec<BoundedValue> = own.collect();
                 values.extend(ValueSummary::from_values(&own).map(|observed| Value {
                     variant,
                     size: *size,
@@ -155,26 +171,104 @@ pub(super) fn values(manifest: &Manifest, logs: &[Log]) -> Vec<Value> {
     values
 }
 
-/// Fails if logs with the same metric come from different tests of the tool. Tests are known only if the tool prints
-/// their names.
+/// Fails if logs with the same metric come from different tests of the tool, or from the same test with another value of a
+/// setting that identifies what is measured, such as the number of ranks. Both are known only if the tool prints them.
 pub(super) fn check_same_tests(manifest: &Manifest, logs: &[Log]) -> Result<(), ImportedRunError> {
     for metric in METRICS {
         let has_metric = |log: &Log| log.rows.iter().any(|row| value_of(row, metric).is_some());
-        let named = manifest.logs.iter().zip(logs).filter(|(_, log)| has_metric(log));
-        let mut named = named.filter_map(|(stored, log)| Some((stored, log.test.as_deref()?)));
-        let Some((first, first_test)) = named.next() else {
-            continue;
-        };
-        if let Some((second, second_test)) = named.find(|(_, test)| *test != first_test) {
-            return OtherTestSnafu {
-                first: &first.source,
-                first_test,
-                second: &second.source,
-                second_test,
-                metric: metric_name(metric),
-            }
-            .fail();
+        let own = manifest.logs.iter().zip(logs).filter(|(_, log)| has_metric(log));
+        let own: Vec<_> = own.collect();
+        let named = own
+            .iter()
+            .filter_map(|(stored, log)| Some((*stored, log.test.as_deref()?)));
+        check_same(named, metric)?;
+        let names = own.iter().flat_map(|(_, log)| &log.settings);
+        let names = names
+            .filter(|setting| setting.identifies_test)
+            .map(|setting| setting.name);
+        for name in distinct(names) {
+            let values: Vec<_> = own
+                .iter()
+                .filter_map(|(stored, log)| Some((*stored, format!("{name} {}", setting(log, name)?))))
+                .collect();
+            check_same(
+                values.iter().map(|(stored, text)| (*stored, text.as_str())),
+                metric,
+            )?;
         }
     }
     Ok(())
+}
+
+/// Fails if two of the manifest's logs were written by different programs, whose names are `programs`.
+pub(super) fn check_programs(
+    manifest: &Manifest,
+    programs: &[Option<String>],
+) -> Result<(), ImportedRunError> {
+    let named = manifest.logs.iter().zip(programs);
+    let named = named.filter_map(|(stored, program)| Some((stored, program.as_deref()?)));
+    METRICS
+        .into_iter()
+        .try_for_each(|metric| check_same(named.clone(), metric))
+}
+
+/// Fails if the logs in `named` come from different tests.
+fn check_same<'a>(
+    named: impl Iterator<Item = (&'a StoredLog, &'a str)>,
+    metric: Metric,
+) -> Result<(), ImportedRunError> {
+    let mut named = named;
+    let Some((first, first_test)) = named.next() else {
+        return Ok(());
+    };
+    match named.find(|(_, test)| *test != first_test) {
+        None => Ok(()),
+        Some((second, second_test)) => OtherTestSnafu {
+            first: &first.source,
+            first_test,
+            second: &second.source,
+            second_test,
+            metric: metric_name(metric),
+        }
+        .fail(),
+    }
+}
+
+/// Value of the setting `name` in `log`.
+fn setting<'a>(log: &'a Log, name: &str) -> Option<&'a str> {
+    let found = log.settings.iter().find(|setting| setting.name == name);
+    found.map(|setting| setting.value.as_str())
+}
+
+/// Describes in what the settings of each log differ from those of the first one.
+pub(super) fn differences(manifest: &Manifest, logs: &[Log]) -> Vec<String> {
+    let mut own = manifest.logs.iter().zip(logs);
+    let Some((first, first_log)) = own.next() else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for (second, log) in own {
+        let names = first_log
+            .settings
+            .iter()
+            .chain(&log.settings)
+            .map(|setting| setting.name);
+        let text = |log, name| setting(log, name).unwrap_or("not printed").to_owned();
+        let differences = distinct(names).into_iter().filter_map(|name| {
+            let (one, other) = (text(first_log, name), text(log, name));
+            (one != other).then(|| format!("{name} ({one}, {other})"))
+        });
+        let mut differences: Vec<String> = differences.take(MAX_DIFFERENCES).collect();
+        if let (Some(test), None) | (None, Some(test)) = (&first_log.test, &log.test) {
+            differences.push(format!("test ({test} in one of them, not printed in the other)"));
+        }
+        if !differences.is_empty() {
+            let (first, second) = (&first.source, &second.source);
+            found.push(format!(
+                "{second} differs from {first} in {}",
+                differences.join(", ")
+            ));
+        }
+    }
+    found
 }

@@ -160,8 +160,8 @@ fn variant_library_and_nccl_variables_reach_the_command_and_the_records() {
     );
     // The latency depends on the settings that reached the command: 11.22 us with both, and 22.44 us without them.
     let script = format!(
-        "case \"$LD_LIBRARY_PATH:$NCCL_ALGO\" in {path}:*Ring|{path}:Ring) t=11.22;; *{path}*|*Ring*) t=1.00;; *) t=22.44;; esac; \
-         echo 'bytes iters total time MB/sec usec/xfer Mxfers/sec'; echo \"64 1 64 0.22s 5.70 $t 0.09\""
+        "case \"$LD_LIBRARY_PATH:$NCCL_ALGO\" in {path}:*Ring|{path}:Ring) t=\"5.70 11.22\";; *{path}*|*Ring*) t=\"64.00 1.00\";; *) t=\"2.85 22.44\";; esac; \
+         echo 'bytes iters total time MB/sec usec/xfer Mxfers/sec'; echo \"64 1 64 0.22s $t 0.09\""
     );
     let manifest = manifest(&variants, &script).replace("{loopback: {}}", "{libfabric: {provider: tcp}}");
     let stored = run(&manifest, "script", "1");

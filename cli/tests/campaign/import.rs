@@ -30,9 +30,10 @@ fn run(arguments: &[&str]) -> CommandOutput {
 /// Writes a fabtests log with a latency of `latency` microseconds at 64 bytes.
 fn fabtests_log(dir: &Path, name: &str, latency: &str) -> String {
     let path = dir.join(name);
+    let rate = 64.0 / latency.parse::<f64>().unwrap();
     let text = format!(
         "bytes   iters   total       time     MB/sec    usec/xfer   Mxfers/sec\n\
-         64      10k     1.2m        0.22s      5.70      {latency}       0.09\n"
+         64      10k     1.2m        0.22s      {rate:.2}      {latency}       0.09\n"
     );
     fs::write(&path, text).unwrap();
     path.display().to_string()

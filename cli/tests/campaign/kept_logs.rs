@@ -37,7 +37,11 @@ fn the_whole_log_of_every_process_is_kept() {
         };
         let log = read("logging");
         // The beginning is kept, which the records do not contain.
-        assert!(log.len() > 4096 && log.starts_with("libfabric:"), "{} bytes", log.len());
+        assert!(
+            log.len() > 4096 && log.starts_with("libfabric:"),
+            "{} bytes",
+            log.len()
+        );
         assert!(!log.contains("bytes omitted"));
         assert_eq!(read("quiet"), "");
     }

@@ -44,11 +44,15 @@ fn nccl_run() -> ImportedRun {
     let first = golden!("published/nccl-tests-all_reduce_perf-2.13");
     let second = first.replace("   1806.7  297.16  586.06", "   1906.7  281.57  555.32");
     let third = first.replace("   1806.7  297.16  586.06", "   1206.7  444.92  877.48");
+    let second = second.replace("683.24", "678.115");
     let third: String = third
         .lines()
         .filter(|line| !line.contains("  1073741824 "))
         .map(|line| format!("{line}\n"))
         .collect();
+    let third = third
+        .replace("step: 2(factor)", "step: 4(factor)")
+        .replace("683.24", "746.405");
     let third = format!("{third}node-0: falling back to sockets\n");
     let logs = [
         ("default", "logs/1 <b>.txt", first),
@@ -123,6 +127,74 @@ fn values_are_medians_and_ranges_of_logs() {
     let (least, most) = difference.range_percent;
     assert!((least - percent(1206.65, 1856.75)).abs() < 1e-6, "{difference:?}");
     assert!((most - percent(1206.75, 1856.65)).abs() < 1e-6, "{difference:?}");
+}
+
+#[test]
+fn a_value_below_the_resolution_is_not_a_missing_log() {
+    let log = golden!("published/fabtests-fi_rdm_pingpong");
+    let zero = log.replace("5.70      11.22", "0.00      11.22");
+    let run = import(
+        CommandTool::Fabtests,
+        &[("a", "1", &format!("{zero}\n")), ("b", "2", log)],
+    )
+    .unwrap();
+    let text = imported::text(&run, &TextOptions::default());
+    assert!(
+        text.contains("below the resolution (1 log)") && !text.contains("no log"),
+        "{text}"
+    );
+    assert_eq!(
+        run.value_summary(0, Some(64), Metric::ReportedBandwidth)
+            .unwrap()
+            .median,
+        0.0
+    );
+}
+
+#[test]
+fn other_settings_are_a_warning_and_other_measurements_an_error() {
+    let log = golden!("published/perftest-ib_write_bw-mb");
+    let list = log
+        .replace("RDMA_Write BW", "RDMA_Write Post List BW")
+        .replace(" CQ Moderation", " Post List       : 16\n CQ Moderation");
+    let run = import(
+        CommandTool::Perftest,
+        &[("one", "a.txt", log), ("list", "b.txt", &list)],
+    )
+    .unwrap();
+    let warning = "b.txt differs from a.txt in Post List (not printed, 16)";
+    assert!(run.warnings.contains(&warning.to_owned()), "{:?}", run.warnings);
+    let log = golden!("published/nccl-tests-all_reduce_perf-2.13");
+    for (from, to, found) in [
+        (
+            "#  Rank  1",
+            "#  Rank  2 Group  0 Pid  14842 on node-2 device  0 [0x19] NVIDIA H100 80GB HBM3\n#  Rank  1",
+            "ranks 3",
+        ),
+        ("     float     sum", "  bfloat16     sum", "data type bfloat16"),
+        ("   sum      -1", "   max      -1", "reduction max"),
+    ] {
+        let other = log.replace(from, to);
+        let error = import(
+            CommandTool::NcclTests,
+            &[("a", "a.txt", log), ("b", "b.txt", &other)],
+        )
+        .unwrap_err();
+        assert!(error.to_string().contains(found), "{error}");
+    }
+    let named = format!("# Collective test starting: all_gather_perf\n{log}");
+    let run = import(
+        CommandTool::NcclTests,
+        &[("a", "a.txt", log), ("b", "b.txt", &named)],
+    )
+    .unwrap();
+    assert!(
+        run.warnings
+            .iter()
+            .any(|warning| warning.contains("all_gather_perf in one of them")),
+        "{:?}",
+        run.warnings
+    );
 }
 
 #[test]

@@ -73,8 +73,7 @@ fn processes_are_separate_streams() {
     assert_eq!(tags, ["0", "1", "0", "1"]);
     let lines = Lines::read(log);
     assert_eq!(
-        lines
-            .of(1)
+        lines.by_stream()[1]
             .iter()
             .map(|line| line.text.as_ref())
             .collect::<Vec<_>>(),

@@ -1,7 +1,8 @@
 //! Validates command scenarios: placeholders, readiness, patterns and metrics, and the variants' arguments.
 
-use command_output::{LinePattern, check_pattern, template};
+use command_output::{LinePattern, check_pattern, same_size_text, template};
 use crds::assignment::{CommandWorkload, Workload};
+use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRunSpec, Command, CommandTool, MemoryKind, Metric, Scenario};
 
 use super::ProblemKind;
@@ -75,6 +76,7 @@ fn check_scenario(
     if given.sizes.len() > 1 && !template::contains(&given.client, "size") {
         report.add(field("client"), ProblemKind::SizesWithoutPlaceholder);
     }
+    check_sizes(&field("sizes"), given, report);
     match (&given.ready, given.server.is_empty()) {
         (Some(_), true) => report.add(field("ready"), ProblemKind::ReadyWithoutServer),
         (Some(ready), false) => {
@@ -100,6 +102,27 @@ fn check_scenario(
             max: deadline.saturating_sub(CASE_SECONDS),
         };
         report.add(field("timeoutSeconds"), kind);
+    }
+}
+
+/// Reports sizes that the tool prints alike, so that their results cannot be told apart. With `-m`, fabtests prints sizes
+/// in bytes.
+fn check_sizes(path: &str, given: &Command, report: &mut Reporter) {
+    if given.client.iter().any(|argument| argument == "-m") {
+        return;
+    }
+    for (index, second) in given.sizes.iter().enumerate() {
+        let mut earlier = given.sizes.iter().take(index).filter(|first| *first != second);
+        let text = |first: &Size| same_size_text(given.tool, first.bytes(), second.bytes());
+        if let Some((first, text)) = earlier.find_map(|first| Some((*first, text(first)?))) {
+            let kind = ProblemKind::SizesPrintedAlike {
+                tool: given.tool,
+                first,
+                second: *second,
+                text,
+            };
+            report.add(format!("{path}[{index}]"), kind);
+        }
     }
 }
 

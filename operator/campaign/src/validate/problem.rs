@@ -643,6 +643,21 @@ pub enum ProblemKind {
         "each size is measured in a separate run, so the client must contain {{size}}. Add it, or use one size"
     ))]
     SizesWithoutPlaceholder,
+    /// The tool prints two sizes alike.
+    #[snafu(display(
+        "{tool:?} prints {} and {} bytes alike, as `{text}`, so their results cannot be told apart. Remove one of them, \
+         or measure them in separate scenarios", first.bytes(), second.bytes()
+    ))]
+    SizesPrintedAlike {
+        /// Tool that prints the sizes.
+        tool: CommandTool,
+        /// First size.
+        first: Size,
+        /// Second size.
+        second: Size,
+        /// Text that the tool prints for both.
+        text: String,
+    },
     /// A command has a pattern for server readiness, but no server.
     #[snafu(display("there is no server. Remove `ready`, or set `server`"))]
     ReadyWithoutServer,

@@ -574,3 +574,34 @@ fn total_worker_count_is_workers_per_node_times_receivers() {
     let expected = [("push-4", 1), ("push-40", 10), ("pull", 1)];
     assert_eq!(described.collect::<Vec<_>>(), expected);
 }
+
+#[test]
+fn sizes_that_a_tool_prints_alike_are_invalid() {
+    let spec = |tool: &str, sizes: &str, option: &str| {
+        format!(
+            "variants: [{{name: a}}]\n{TCP}scenarios: [{{name: s, primaryMetric: ReportedLatency, command: {{tool: {tool}, \
+             sizes: [{sizes}], client: [tool, {option}, \"{{size}}\"]}}}}]"
+        )
+    };
+    let found = problems(&spec("Fabtests", "1100, 1400, 1120", "-S"));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].starts_with("spec.scenarios[0].command.sizes[2]: "),
+        "{found:?}"
+    );
+    assert!(
+        found[0].contains("prints 1100 and 1120 bytes alike, as `1k`"),
+        "{found:?}"
+    );
+    for (tool, sizes, option) in [
+        ("Fabtests", "1100, 1400, 1500, 3000, 9000, 12345", "-S"),
+        ("Fabtests", "1100, 1120", "-m"),
+        ("UcxPerftest", "1100, 1120", "-s"),
+    ] {
+        assert_eq!(
+            problems(&spec(tool, sizes, option)),
+            Vec::<String>::new(),
+            "{tool} {sizes}"
+        );
+    }
+}
