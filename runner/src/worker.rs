@@ -10,6 +10,7 @@ pub(crate) mod facts;
 mod follow;
 mod kept_log;
 mod shared_memory;
+mod shared_memory_space;
 pub(crate) mod signals;
 mod start;
 mod tail;

@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use campaign::advance;
-use campaign::collect::Collector;
+use campaign::collect::{Collector, Reports};
 use campaign::pilot::operation_counts;
 use campaign::plan::{AssignmentInputs, HashedPlan, Leg, assignment};
 use campaign::stats::StatsError;
 use campaign::stopping::Stopping;
 use crds::assignment::{Assignment, AttemptIdentity, Rendezvous};
+use crds::record::FailureReason;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use snafu::{ResultExt, Snafu};
 
@@ -78,6 +79,8 @@ pub enum StopReason {
     Deadline,
     /// A worker failed. Contains the error message.
     WorkerFailed(String),
+    /// The workers reported before the first block why they cannot measure. Contains the reason and the message.
+    MeasurementFailed(String),
 }
 
 /// Measures the missing blocks of the plan and appends every record to `records`. Returns the reason if the run stopped
@@ -120,6 +123,9 @@ pub(super) fn execute(
         };
         stopped = attempt.run(execution, &path, deadline)?;
         collector.end_of_input();
+        stopped = failed_start(collector.reports())
+            .filter(|_| may_replace(stopped.as_ref()))
+            .or(stopped);
         if stopped.is_some() {
             break;
         }
@@ -130,6 +136,25 @@ pub(super) fn execute(
     let reached = stopping.progress(plan, collector.reports());
     // If every block was measured, a failed worker invalidates pairs but not the run.
     Ok(stopped.filter(|_| reached.done < reached.total))
+}
+
+/// Why the latest attempt measured nothing, if its workers reported a cause of their own: not the loss of another worker,
+/// whose exit status says more.
+fn failed_start(reports: &Reports) -> Option<StopReason> {
+    let end = reports.streams.last()?.end.as_ref()?;
+    let failure = end.failure.as_ref().filter(|_| end.blocks == 0)?;
+    match failure.reason {
+        FailureReason::PeerLost | FailureReason::WorkerMissing | FailureReason::Interrupted => None,
+        reason => Some(StopReason::MeasurementFailed(format!(
+            "{reason:?}: {}",
+            failure.message
+        ))),
+    }
+}
+
+/// Whether the failure that the workers reported explains more than `stopped`: a worker exits because of it.
+fn may_replace(stopped: Option<&StopReason>) -> bool {
+    matches!(stopped, None | Some(StopReason::WorkerFailed(_)))
 }
 
 fn leg_assignment(

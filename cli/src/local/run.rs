@@ -316,6 +316,7 @@ fn failed_phase(stopped: Option<&StopReason>) -> Phase {
             "spec.runPolicy.activeDeadlineSeconds has passed; continue with --resume".to_owned(),
         ),
         Some(StopReason::WorkerFailed(message)) => (Reason::WorkerFailed, message.clone()),
+        Some(StopReason::MeasurementFailed(message)) => (Reason::MeasurementFailed, message.clone()),
         None => (
             Reason::BlocksMissing,
             "the workers exited before every block was measured".to_owned(),

@@ -72,6 +72,21 @@ fn huge_pages() -> u64 {
 }
 
 #[test]
+fn a_full_shared_memory_directory_is_found_before_the_first_block() {
+    let dir = TestDir::new();
+    let manifest = run(INJECT_64, SHM, SHORT, &[ROUNDS]);
+    let mount = "mount -t tmpfs -o size=64k none /dev/shm";
+    let command = with_mounts(mount, &dir.run(&dir.manifest(&manifest)));
+    let output = RunningCommand::start(command).wait().expect_code(3);
+    let text = "/dev/shm has 64Ki free, but libfabric's shm provider needs about ";
+    output.expect_stderr(text);
+    let stored = StoredRun::read(&dir.run_dir(NAME));
+    assert_eq!(stored.cases().len(), 0);
+    assert_eq!(stored.status().state, Some(State::Failed));
+    assert!(stored.condition("Failed").message.contains(text));
+}
+
+#[test]
 fn provider_without_a_device_fails() {
     if has_efa() {
         println!("skipped provider_without_a_device_fails: this machine has an EFA device");

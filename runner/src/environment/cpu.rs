@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::read_text;
+use crate::topology::SystemRoots;
 
 /// Largest accepted CPU number, so that a range such as `0-4294967295` does not exhaust memory.
 const MAX_CPUS: u32 = 65_536;
@@ -38,6 +39,12 @@ pub fn numa_nodes(sys: &Path) -> Vec<u32> {
 pub fn cpus_of_numa_node(sys: &Path, node: u32) -> Vec<u32> {
     let list = read_text(&sys.join(format!("devices/system/node/node{node}/cpulist")));
     parse_list(&list.unwrap_or_default())
+}
+
+/// Number of online CPUs of this machine; 0 if the kernel does not report it.
+pub fn online() -> usize {
+    let list = read_text(&SystemRoots::default().sys.join("devices/system/cpu/online"));
+    parse_list(&list.unwrap_or_default()).len()
 }
 
 /// Reorders `cpus` so that those on the NUMA node of the PCI device at `address` come first. Returns `cpus` unchanged

@@ -12,7 +12,10 @@ use snafu::ResultExt;
 use super::agent::{Agent, EVENT_CAPACITY};
 use super::coordinator_link::CoordinatorLink;
 use super::signals::StopFlag;
-use super::{LinkSnafu, OutputSnafu, StartSnafu, WorkerError, facts, follow, signals, termination};
+use super::{
+    LinkSnafu, OutputSnafu, StartSnafu, WorkerError, facts, follow, shared_memory_space, signals, termination,
+};
+use crate::environment;
 use crate::output::{OutputError, RecordWriter};
 use crate::rendezvous::coordinator::{self, AdmittedPeers, JoinedPeer};
 use crate::rendezvous::link;
@@ -97,11 +100,7 @@ impl<'a, W: Write> Attempt<'a, W> {
     fn fail(&mut self, failure: CaseFailure) -> Result<EndRecord, OutputError> {
         let hello = self.record(0, self.hello.clone());
         self.stream.write(hello)?;
-        let end = EndRecord {
-            blocks: 0,
-            complete: false,
-            failure: Some(failure),
-        };
+        let end = failed(failure);
         self.stream.write(Record::End(end.clone()))?;
         Ok(end)
     }
@@ -116,7 +115,7 @@ impl<'a, W: Write> Attempt<'a, W> {
         let Self {
             assignment,
             hello,
-            stream,
+            mut stream,
             sender,
             events,
             ..
@@ -125,6 +124,11 @@ impl<'a, W: Write> Attempt<'a, W> {
             .into_iter()
             .chain(admitted.peers.iter().map(|peer| &peer.hello))
             .collect();
+        if let Some(failure) = shared_memory_space::failure(assignment, &hellos, environment::cpu::online()) {
+            let end = failed(failure);
+            stream.write(Record::End(end.clone())).context(OutputSnafu)?;
+            return Ok(end);
+        }
         let cpus = facts::assign_cpus(&hellos);
         coordinator::welcome(&admitted, &assignment.identity, &cpus);
         let local_cpus = cpus.into_iter().next().unwrap_or_default();
@@ -198,4 +202,13 @@ fn connect(
         action: "starting a thread",
     })?;
     Ok(WorkerLink::Remote(sending))
+}
+
+/// End of an attempt that failed before its first block.
+fn failed(failure: CaseFailure) -> EndRecord {
+    EndRecord {
+        blocks: 0,
+        complete: false,
+        failure: Some(failure),
+    }
 }

@@ -391,7 +391,9 @@ pub(super) fn requirements(provider: LibfabricProvider) -> &'static str {
             "Required: an RDMA device with an IP address, the device in the container (/dev/infiniband), and a \
              libfabric with the verbs provider. Try: fi_info -p verbs, ibv_devinfo"
         }
-        LibfabricProvider::Shm => "Required: a writable /dev/shm. Try: fi_info -p shm",
+        LibfabricProvider::Shm => {
+            "Required: a writable /dev/shm with about 16 MiB of free space for each CPU. Try: df /dev/shm; fi_info -p shm"
+        }
         LibfabricProvider::Tcp | LibfabricProvider::Net | LibfabricProvider::TcpRxm => {
             "Required: an interface that is up and has the source address. Try: ip address; fi_info -p tcp"
         }
