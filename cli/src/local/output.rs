@@ -217,6 +217,17 @@ impl RunDirectory {
         serde_json::from_slice(&bytes).context(InvalidRunSnafu { path })
     }
 
+    /// Reads the status of the BenchmarkRun as it is written in the file, with fields that are set to their default.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read or is not JSON.
+    pub fn read_status(&self) -> Result<serde_json::Value, OutputError> {
+        let path = self.run_path();
+        let bytes = read_bounded(&path, MAX_RUN_BYTES)?;
+        let mut run: serde_json::Value = serde_json::from_slice(&bytes).context(InvalidRunSnafu { path })?;
+        Ok(run["status"].take())
+    }
+
     /// Writes the BenchmarkRun atomically: concurrent readers see either the old or the new version.
     ///
     /// # Errors

@@ -185,9 +185,53 @@ fn detects_an_edited_status() {
             json!("Suspect"),
             "status.outcome is \"Suspect\", but the records yield",
         ),
+        (
+            "/status/seed",
+            json!(7),
+            "status.seed is 7, but the records yield",
+        ),
+        (
+            "/status/warnings",
+            json!(["none"]),
+            "status.warnings[0] is \"none\", but the records yield",
+        ),
+        (
+            "/status/conditions/3/message",
+            json!("all is well"),
+            "status.conditions[3].message is \"all is well\", but the records yield",
+        ),
+        (
+            "/status/conditions/0/status",
+            json!("False"),
+            "status.conditions[0].status is \"False\", but the records yield",
+        ),
+        (
+            "/status/state",
+            json!("Failed"),
+            "status.state is \"Failed\", but the records yield",
+        ),
+        ("/status/state", json!("Running"), "status.outcome is "),
+        (
+            "/status/placement/nodes",
+            json!(["elsewhere", "elsewhere"]),
+            "status.placement.nodes[0] is \"elsewhere\", but the records yield",
+        ),
+        (
+            "/status/records/reference",
+            json!("other.jsonl"),
+            "status.records.reference is \"other.jsonl\", but the records yield",
+        ),
+        (
+            "/status/execution",
+            json!({}),
+            "status.execution is {}, but the records yield unset",
+        ),
     ] {
         let mut run: Value = serde_json::from_str(&text).unwrap();
-        *run.pointer_mut(pointer).unwrap() = value;
+        match run.pointer_mut(pointer) {
+            Some(found) => *found = value,
+            None => run["status"]["execution"] = value,
+        }
         fs::write(&path, run.to_string()).unwrap();
         let output = report(&directory).expect_code(0);
         output.expect_stdout("run.json was changed");

@@ -49,7 +49,8 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
             records.display()
         )));
     }
-    let difference = status_check::difference(&stored);
+    let written = directory.read_status().map_err(Failure::invalid_input)?;
+    let difference = status_check::difference(&stored, &written);
     stored.evaluation.summary.warnings.extend(difference);
     Ok(stored)
 }
@@ -58,8 +59,9 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
 /// or ran in a cluster.
 fn measured_digest(run: &BenchmarkRun) -> Option<&str> {
     let records = run.status.as_ref()?.records.as_ref()?;
-    // For a run in a cluster, the hash does not cover the bytes of this file.
-    (records.reference == RECORDS_FILE).then_some(&records.sha256)
+    // For a run in a cluster, the hash does not cover the bytes of this file. Only such a run has a controller's state.
+    let is_local = records.reference == RECORDS_FILE || run.status.as_ref()?.execution.is_none();
+    is_local.then_some(&records.sha256)
 }
 
 /// Returns the only run in `directory`, or `None` if it contains no run or is itself the output directory of a run.
