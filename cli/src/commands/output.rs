@@ -1,8 +1,11 @@
 //! Output formats, and the options of text output.
 
+use std::path::Path;
+
 use clap::ValueEnum;
 use console::Term;
 
+use super::Failure;
 use crate::report::text::TextOptions;
 
 /// Output format of a report.
@@ -22,6 +25,37 @@ pub(super) enum ReportFormat {
     Markdown,
     /// JUnit XML with a test for each expectation, each variant, and each call and memory test.
     Junit,
+}
+
+impl ReportFormat {
+    /// Returns the format of a file, from its extension.
+    ///
+    /// # Errors
+    /// Returns an error if no format has this extension.
+    pub(super) fn of_file(file: &Path) -> Result<Self, Failure> {
+        let extension = file
+            .extension()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .to_lowercase();
+        Ok(match extension.as_str() {
+            "html" | "htm" => Self::Html,
+            "json" => Self::Json,
+            "csv" => Self::Csv,
+            "md" | "markdown" => Self::Markdown,
+            "xml" => Self::Junit,
+            "prom" | "om" => Self::Openmetrics,
+            // Also special files such as /dev/stdout.
+            "txt" | "text" | "log" | "" => Self::Text,
+            other => {
+                return Err(Failure::invalid_input(format!(
+                    "{}: the extension .{other} belongs to no report format. Set --format to text, json, csv, html, \
+                     openmetrics, markdown or junit",
+                    file.display()
+                )));
+            }
+        })
+    }
 }
 
 /// Output format of a comparison.
@@ -56,5 +90,32 @@ pub(super) fn text_options(to_file: bool) -> TextOptions<'static> {
             ..default
         },
         false => default,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_extension_of_a_file_determines_its_format() {
+        let format = |name: &str| ReportFormat::of_file(Path::new(name));
+        for (name, expected) in [
+            ("x.html", ReportFormat::Html),
+            ("a/b.JSON", ReportFormat::Json),
+            ("x.md", ReportFormat::Markdown),
+            ("junit.xml", ReportFormat::Junit),
+            ("x.prom", ReportFormat::Openmetrics),
+            ("x.csv", ReportFormat::Csv),
+            ("x.txt", ReportFormat::Text),
+            ("/dev/stdout", ReportFormat::Text),
+        ] {
+            assert_eq!(format(name).unwrap(), expected, "{name}");
+        }
+        let error = format("x.pdf").unwrap_err().to_string();
+        assert!(
+            error.contains("x.pdf: the extension .pdf belongs to no report format"),
+            "{error}"
+        );
     }
 }

@@ -22,9 +22,10 @@ pub(super) struct Report {
     /// Output directory of the run, or NAMESPACE/NAME of a run in the current kubeconfig context.
     #[arg(value_name = "RUN")]
     source: Source,
-    /// Output format.
-    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
-    format: ReportFormat,
+    /// Output format. Defaults to the format of the output file's extension (.html, .json, .csv, .md, .xml, .prom, .txt),
+    /// or to text.
+    #[arg(long, value_enum)]
+    format: Option<ReportFormat>,
     /// Output file. Defaults to standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -32,8 +33,13 @@ pub(super) struct Report {
 
 impl Report {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
+        let format = match (self.format, &self.output) {
+            (Some(format), _) => format,
+            (None, None) => ReportFormat::Text,
+            (None, Some(file)) => ReportFormat::of_file(file)?,
+        };
         if let Some(run) = imported::load(&self.source)? {
-            let rendered = imported::render(&run, self.format, self.output.is_some())?;
+            let rendered = imported::render(&run, format, self.output.is_some())?;
             write(self.output.as_deref(), &rendered)?;
             return Ok(Exit::Untrusted);
         }
@@ -43,7 +49,7 @@ impl Report {
             plan: &stored.plan,
             evaluation: &stored.evaluation,
         };
-        let rendered = match self.format {
+        let rendered = match format {
             ReportFormat::Text => {
                 let options = TextOptions {
                     state_summary: summary.as_deref(),

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
+use crds::printable::printable;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// Minimum time between two progress lines.
@@ -32,14 +33,14 @@ impl Progress {
             ProgressDrawTarget::hidden()
         };
         let bar = ProgressBar::with_draw_target(Some(total), target).with_position(done);
-        bar.reset_eta();
         if let Ok(style) =
             ProgressStyle::with_template("{prefix} {wide_bar} {pos}/{len} blocks, {elapsed}{left}, {msg}")
         {
-            // There is no estimate before the first block is measured.
+            // The bar's own estimate would count the blocks that an earlier command measured.
             let left = move |state: &ProgressState, text: &mut dyn fmt::Write| {
-                if state.pos() > done {
-                    let _ = write!(text, ", {:#} left", HumanDuration(state.eta()));
+                let total = state.len().unwrap_or_default();
+                if let Some(left) = time_left(state.elapsed(), done, state.pos(), total) {
+                    let _ = write!(text, ", {:#} left", HumanDuration(left));
                 }
             };
             bar.set_style(style.with_key("left", left));
@@ -78,7 +79,7 @@ impl Progress {
         if self.plain.is_some() {
             print_line(text);
         } else {
-            self.bar.println(text);
+            self.bar.println(printable(text));
         }
     }
 
@@ -88,7 +89,30 @@ impl Progress {
     }
 }
 
+/// Estimates the remaining time from the mean time of the blocks that this command has measured: those after the first
+/// `resumed` ones, in `elapsed`. Returns `None` before the first of them.
+fn time_left(elapsed: Duration, resumed: u64, done: u64, total: u64) -> Option<Duration> {
+    let measured = done.checked_sub(resumed).filter(|measured| *measured > 0)?;
+    let ratio = total.saturating_sub(done) as f64 / measured as f64;
+    Duration::try_from_secs_f64(elapsed.as_secs_f64() * ratio).ok()
+}
+
 /// Prints a line. A reader that has closed standard error must not stop the measurement, so a failed write is ignored.
 fn print_line(text: &str) {
-    let _ = writeln!(stderr(), "{text}");
+    let _ = writeln!(stderr(), "{}", printable(text));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn estimates_the_remaining_time_from_the_blocks_of_this_command() {
+        let seconds = Duration::from_secs;
+        assert_eq!(time_left(seconds(10), 0, 5, 20), Some(seconds(30)));
+        // After 90 of 100 blocks, a resumed command has measured one in 10 s, and measures 9 more.
+        assert_eq!(time_left(seconds(10), 90, 91, 100), Some(seconds(90)));
+        assert_eq!(time_left(seconds(10), 90, 90, 100), None);
+        assert_eq!(time_left(seconds(10), 0, 20, 20), Some(seconds(0)));
+    }
 }

@@ -13,6 +13,7 @@ mod serving;
 mod sweeps;
 mod verdicts;
 
+use crds::printable::printable;
 use snafu::Snafu;
 
 use super::Report;
@@ -42,7 +43,8 @@ pub fn render(report: &Report<'_>) -> Result<String, HtmlError> {
         scenarios.push(scenario::section(report, index)?);
     }
     let sections = [sweeps::section(report)?, serving::scaling(report)?];
-    Ok(page::page(report, sections, scenarios).into_string())
+    let page = page::page(report, sections, scenarios).into_string();
+    Ok(printable(&page).into_owned())
 }
 
 /// Converts a drawn plot to markup. Errors name `scenario`.

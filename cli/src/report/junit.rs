@@ -11,6 +11,7 @@ use campaign::format;
 use campaign::plan::Role;
 use campaign::summarize::FabricEvidence;
 use campaign::{Evaluation, RunOutcome};
+use crds::printable::printable;
 use crds::v1alpha1::{CallSection, ExpectationOutcome, FabricProof, Verdict};
 use quick_junit::{NonSuccessKind, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
@@ -37,7 +38,7 @@ pub fn render(report: &Report<'_>) -> Result<String, SerializeError> {
     }));
     let mut document = quick_junit::Report::new("fabricbench");
     document.add_test_suite(suite);
-    document.to_string()
+    Ok(printable(&document.to_string()?).into_owned())
 }
 
 fn validity_test_case(report: &Report<'_>) -> TestCase {

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use campaign::format;
 use campaign::plan::PlannedScenario;
+use crds::printable::printable;
 
 use super::comparison::{BaselineText, ComparisonText};
 use super::result_table::ResultTable;
@@ -31,7 +32,7 @@ pub fn render(report: &Report<'_>) -> String {
     }
     expectations(&mut text, report);
     warnings(&mut text, report);
-    text
+    printable(&text).into_owned()
 }
 
 /// Appends a line.

@@ -322,6 +322,36 @@ pub fn engagements<'a>(
     groups
 }
 
+/// Like [`engagements`], for the cells of arm `arm`, whose evidence says something: an arm with the same setting as the
+/// baseline and the same evidence is omitted.
+pub fn distinct_engagements<'a>(
+    plan: &Plan,
+    arm: usize,
+    optimization: Optimization,
+    cells_of: impl Fn(usize) -> Vec<&'a CellSummary>,
+) -> Vec<(Engagement, Vec<u64>, &'a str)> {
+    let found = engagements(&cells_of(arm), optimization);
+    if arm == plan.baseline || !has_setting_of_baseline(plan, arm, optimization) {
+        return found;
+    }
+    match found == engagements(&cells_of(plan.baseline), optimization) {
+        true => Vec::new(),
+        false => found,
+    }
+}
+
+/// Whether an arm and the baseline have the same setting of `optimization`.
+fn has_setting_of_baseline(plan: &Plan, arm: usize, optimization: Optimization) -> bool {
+    let (Some(arm), Some(baseline)) = (plan.arms.get(arm), plan.arms.get(plan.baseline)) else {
+        return false;
+    };
+    match optimization {
+        Optimization::Inject => arm.inject_max_bytes == baseline.inject_max_bytes,
+        Optimization::Doorbell => arm.doorbell_max_batch == baseline.doorbell_max_batch,
+        Optimization::Coalesce => arm.striping == baseline.striping,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

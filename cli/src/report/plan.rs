@@ -4,6 +4,7 @@ mod scenario;
 
 use std::fmt::Write;
 
+use crds::printable::printable;
 use crds::striping::StripingPolicy;
 use crds::units::Size;
 use crds::v1alpha1::{
@@ -20,7 +21,7 @@ pub fn render(plan: &HashedPlan) -> String {
     let mut out = String::new();
     // Writing into a String cannot fail.
     let _ = write_text(plan, &mut out);
-    out
+    printable(&out).into_owned()
 }
 
 fn write_text(plan: &HashedPlan, out: &mut String) -> std::fmt::Result {

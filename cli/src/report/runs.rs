@@ -3,6 +3,7 @@
 use campaign::compare_runs::{Difference, FinishedRun, RunComparison, unreported_properties};
 use campaign::format;
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
+use crds::printable::printable;
 use crds::v1alpha1::{InconclusiveReason, Verdict};
 
 use super::labels;
@@ -10,6 +11,22 @@ use super::text::TextOptions;
 
 /// Table style with only a line under the header.
 const PLAIN: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// Name of a run. If the other run has the same name, also when the run started and its uid, which tell them apart.
+fn label(run: &FinishedRun<'_>, other: &FinishedRun<'_>) -> String {
+    let name = &run.plan.run;
+    let first = run.evaluation.summary.environment.workers.first();
+    match first.filter(|_| run.plan.run == other.plan.run) {
+        Some(worker) => {
+            let hello = &worker.hello;
+            format!(
+                "{name} (started {}, uid {})",
+                hello.started_at, hello.identity.uid
+            )
+        }
+        None => name.clone(),
+    }
+}
 
 /// Renders the comparison as text with a final newline.
 pub fn text(
@@ -22,7 +39,8 @@ pub fn text(
     let mut text = format!(
         "{} compared with {}\n  The runs were not interleaved. Each arm is compared with the baseline of its own run to cancel out effects common to\n  \
          both arms.\n",
-        second.plan.run, first.plan.run
+        label(second, first),
+        label(first, second)
     );
     if !different.is_empty() {
         text += "  THE RUNS ARE NOT COMPARABLE (compared because of --force):\n";
@@ -68,8 +86,8 @@ pub fn text(
         ]);
     }
     if comparisons.is_empty() {
-        return text
-            + "  nothing to compare: the runs have no combination of scenario, size and arm in common\n";
+        text += "  nothing to compare: the runs have no combination of scenario, size and arm in common\n";
+        return printable(&text).into_owned();
     }
     let lines = table.lines().map(|line| format!("  {}\n", line.trim_end()));
     text += &lines.collect::<String>();
@@ -85,7 +103,7 @@ pub fn text(
             variants.len()
         );
     }
-    text
+    printable(&text).into_owned()
 }
 
 fn change(one: &RunComparison) -> String {

@@ -7,6 +7,7 @@ mod table;
 use std::fmt::Write;
 
 use campaign::format;
+use crds::printable::printable_with_styles;
 
 use super::observations::{self, ObservationKind};
 use super::{Report, arm_values, factors, isolated, labels, noise, overview, serving, stopping, sweep};
@@ -59,7 +60,7 @@ pub fn render(report: &Report<'_>, options: &TextOptions<'_>) -> String {
     if let Some(path) = options.full_report {
         push_line(&mut text, "report", path, width);
     }
-    text
+    printable_with_styles(&text)
 }
 
 fn head(text: &mut String, report: &Report<'_>, state_summary: Option<&str>, width: u16) {

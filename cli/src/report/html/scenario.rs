@@ -248,7 +248,7 @@ fn evidence(report: &Report<'_>, index: usize) -> Markup {
                 tbody {
                     @for arm in 0..report.plan.arms.len() {
                         @for optimization in [Optimization::Inject, Optimization::Doorbell, Optimization::Coalesce] {
-                            @for (engagement, sizes, reason) in overview::engagements(&cells_of(arm), optimization) {
+                            @for (engagement, sizes, reason) in overview::distinct_engagements(report.plan, arm, optimization, cells_of) {
                                 tr {
                                     th scope="row" { (arm_name(report, arm)) }
                                     td { (optimization.name()) }

@@ -1,5 +1,6 @@
 //! HTML report of an imported run: a single file without scripts or external resources.
 
+use crds::printable::printable;
 use maud::{DOCTYPE, Markup, html};
 
 use super::Table;
@@ -39,7 +40,7 @@ pub fn render(run: &ImportedRun) -> String {
             }
         }
     };
-    page.into_string()
+    printable(&page.into_string()).into_owned()
 }
 
 fn values_table(table: &Table) -> Markup {

@@ -1,6 +1,7 @@
 //! JUnit XML report of an imported run: a single test that ends in an error, so that no CI gate accepts the run as a
 //! measured run. The warnings are the error output of the test.
 
+use crds::printable::printable;
 use quick_junit::{NonSuccessKind, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
 use crate::imported::{ImportedRun, NOT_CONTROLLED};
@@ -26,5 +27,5 @@ pub fn render(run: &ImportedRun) -> Result<String, SerializeError> {
     suite.add_test_case(test);
     let mut document = quick_junit::Report::new("fabricbench");
     document.add_test_suite(suite);
-    document.to_string()
+    Ok(printable(&document.to_string()?).into_owned())
 }

@@ -1,5 +1,7 @@
 //! Markdown report of an imported run.
 
+use crds::printable::printable;
+
 use crate::imported::{ImportedRun, NOT_CONTROLLED};
 use crate::report::markdown::{escape, line, row};
 
@@ -31,5 +33,5 @@ pub fn render(run: &ImportedRun) -> String {
     for source in super::log_lines(run) {
         line(&mut text, &format!("- log of {}", escape(&source)));
     }
-    text
+    printable(&text).into_owned()
 }

@@ -13,16 +13,16 @@ const OPTIMIZATIONS: [Optimization; 3] = [
 ];
 
 pub(super) fn render(text: &mut String, report: &Report<'_>, scenario: usize, width: u16) {
+    let cells_of = |arm: usize| -> Vec<&CellSummary> {
+        let cells = report.evaluation.summary.cells.iter();
+        cells
+            .filter(|cell| (cell.scenario, cell.arm) == (scenario, arm) && cell.cases > 0)
+            .collect()
+    };
     for (index, arm) in report.plan.arms.iter().enumerate() {
-        let cells: Vec<&CellSummary> = report
-            .evaluation
-            .summary
-            .cells
-            .iter()
-            .filter(|cell| (cell.scenario, cell.arm) == (scenario, index) && cell.cases > 0)
-            .collect();
+        let cells = cells_of(index);
         for optimization in OPTIMIZATIONS {
-            let kinds = overview::engagements(&cells, optimization);
+            let kinds = overview::distinct_engagements(report.plan, index, optimization, cells_of);
             // For the baseline and the control arms, only optimizations that apply are listed.
             let is_baseline = index == report.plan.baseline || arm.control.is_some();
             if is_baseline
