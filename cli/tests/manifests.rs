@@ -15,6 +15,7 @@ use fabricbench_cli::commands::Input;
 use fabricbench_cli::report::plan::render;
 use operator::commands::Exit;
 use serde::Deserialize;
+use test_support::bad_manifests::bad_manifests;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
@@ -142,20 +143,26 @@ fn every_plan_has_a_different_random_seed_unless_one_is_set() {
     assert_eq!(first["sampling"], second["sampling"]);
 }
 
-/// The first line of each file contains the expected error: `# PATH | PART OF THE MESSAGE`.
+/// Words of the libraries that read manifests, which say nothing to a user.
+const LIBRARY_WORDS: [&str; 9] = [
+    "unknown variant `",
+    "invalid type",
+    "invalid value",
+    "expected one of",
+    "a sequence",
+    "struct ",
+    "u32",
+    "additionalProperties",
+    "oneOf",
+];
+
 #[test]
-fn rejects_every_bad_manifest_with_the_path_of_the_invalid_field() {
+fn rejects_every_bad_manifest_with_the_position_and_the_path_of_the_invalid_field() {
+    let directory = tempfile::tempdir().unwrap();
     let mut failures = Vec::new();
-    for file in yaml_files("cli/manifest/bad_manifests") {
-        let text = std::fs::read_to_string(&file).unwrap();
-        let (path, part) = text
-            .lines()
-            .next()
-            .unwrap()
-            .trim_start_matches("# ")
-            .split_once('|')
-            .unwrap();
-        let (path, part) = (path.trim(), part.trim());
+    for case in bad_manifests() {
+        let file = directory.path().join(format!("{}.yaml", case.name));
+        std::fs::write(&file, &case.text).unwrap();
         let name = file.to_str().unwrap();
         let input = Input {
             file: file.clone(),
@@ -167,25 +174,36 @@ fn rejects_every_bad_manifest_with_the_path_of_the_invalid_field() {
             Ok(_) => (None, String::new()),
             Err(failure) => (Some(failure.exit), failure.to_string()),
         };
-        let start = if path.is_empty() {
-            format!("{name}: ")
-        } else {
-            format!("{name}: {path}: ")
-        };
-        let named = message
-            .lines()
-            .any(|line| line.starts_with(&start) || line.starts_with(&format!("{name}: bad: {path}: ")));
-        let document = message
-            .lines()
-            .any(|line| line.starts_with(&format!("{name}: document 2: {path}: ")));
-        if exit != Some(Exit::InvalidInput) || !(named || document) || !message.contains(part) {
+        let is_described = message.lines().any(|line| {
+            let rest = line.strip_prefix(name).unwrap_or_default();
+            let (position, rest) = rest.split_once(": ").unwrap_or_default();
+            let rest = match rest.split_once(": ") {
+                Some((document, rest)) if document.starts_with("document ") => rest,
+                _ => rest,
+            };
+            let has_position = position
+                .split(':')
+                .skip(1)
+                .filter(|one| one.parse::<u32>().is_ok())
+                .count()
+                == 2;
+            let start = format!("{}: ", case.path);
+            let names_field = case.path.is_empty() || (has_position && rest.starts_with(&start));
+            names_field && rest.contains(&case.message)
+        });
+        if exit != Some(Exit::InvalidInput) || !is_described {
             failures.push(format!(
-                "{name}: expected {path}: ... {part}\n  {exit:?}: {message}"
+                "{}: expected {}: ... {}\n  {exit:?}: {message}",
+                case.name, case.path, case.message
             ));
+        }
+        if let Some(word) = LIBRARY_WORDS.iter().find(|word| message.contains(**word)) {
+            failures.push(format!("{}: {message} contains {word}", case.name));
         }
         assert!(
             message.len() < 4000,
-            "{name}: the message has {} bytes, which is too long to read",
+            "{}: the message has {} bytes, which is too long to read",
+            case.name,
             message.len()
         );
     }
@@ -194,14 +212,19 @@ fn rejects_every_bad_manifest_with_the_path_of_the_invalid_field() {
 
 #[test]
 fn plan_prints_why_it_rejects_a_manifest() {
-    let file = "cli/manifest/bad_manifests/rounds-high.yaml";
-    let output = fabricbench(&["plan", file]);
+    let case = bad_manifests()
+        .into_iter()
+        .find(|case| case.name == "rounds-high")
+        .unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("bad.yaml");
+    std::fs::write(&file, case.text).unwrap();
+    let output = fabricbench(&["plan", file.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
     let message = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        message.starts_with(&format!("{file}: spec.sampling.rounds: ")),
-        "{message}"
-    );
+    let start = format!("{}:", file.display());
+    assert!(message.starts_with(&start), "{message}");
+    assert!(message.contains(": spec.sampling.rounds: "), "{message}");
     assert!(output.stdout.is_empty());
 }
 
@@ -251,6 +274,315 @@ fn rejects_malformed_files_quickly() {
     assert_eq!(output.status.code(), Some(2));
 }
 
+/// Changes of a value that users make by mistake.
+const CHANGES: [fn(&serde_json::Value) -> serde_json::Value; 8] = [
+    |_| serde_json::Value::Null,
+    |_| serde_json::json!("x"),
+    |_| serde_json::json!(-1),
+    |_| serde_json::json!(1.5),
+    |_| serde_json::json!([]),
+    |_| serde_json::json!({}),
+    |value| serde_json::json!([value]),
+    |value| serde_json::json!({"name": value}),
+];
+
+/// JSON pointers to all values below `value`, whose pointer is `pointer`.
+fn pointers(value: &serde_json::Value, pointer: &str, found: &mut Vec<String>) {
+    let children: Vec<(String, &serde_json::Value)> = match value {
+        serde_json::Value::Object(fields) => {
+            fields.iter().map(|(name, child)| (name.clone(), child)).collect()
+        }
+        serde_json::Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .map(|(index, child)| (index.to_string(), child))
+            .collect(),
+        _ => Vec::new(),
+    };
+    for (name, child) in children {
+        let child_pointer = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
+        found.push(child_pointer.clone());
+        pointers(child, &child_pointer, found);
+    }
+}
+
+/// Reads a manifest. Fails if an error has no position or no message.
+fn assert_readable_or_located(text: &str, description: &str) {
+    match manifest::parse(text, None) {
+        Ok(runs) => runs.iter().for_each(|run| drop(validate(run))),
+        Err(defects) => {
+            assert!(!defects.is_empty(), "{description}");
+            for defect in defects.iter().take(20) {
+                assert!(!defect.message.is_empty(), "{description}");
+                assert!(defect.position.is_some(), "{description}: {defect}");
+                let message = defect.to_string();
+                for word in LIBRARY_WORDS {
+                    assert!(
+                        !message.contains(word),
+                        "{description}: {message} contains {word}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Every value of every example is replaced, and every field is misspelled. Each change is made to one of several
+/// examples, so that the test stays short.
+#[test]
+fn changed_examples_cause_errors_with_a_position() {
+    let mut index = 0_usize;
+    let mut read = 0;
+    for file in yaml_files("examples") {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let first = serde_yaml::Deserializer::from_str(&text).next().unwrap();
+        let document = serde_json::Value::deserialize(first).unwrap();
+        let mut found = Vec::new();
+        pointers(&document, "", &mut found);
+        for pointer in found {
+            index += 1;
+            if index % 7 != 0 {
+                continue;
+            }
+            let mut changed = document.clone();
+            let value = changed.pointer_mut(&pointer).unwrap();
+            let change = index / 7 % (CHANGES.len() + 1);
+            match CHANGES.get(change) {
+                Some(change) => *value = change(value),
+                None => {
+                    let (parent, name) = pointer.rsplit_once('/').unwrap();
+                    let parent = changed.pointer_mut(parent).unwrap();
+                    if let Some(fields) = parent.as_object_mut() {
+                        let value = fields.remove(name).unwrap_or_default();
+                        fields.insert(format!("{name}s"), value);
+                    }
+                }
+            }
+            let text = serde_yaml::to_string(&changed).unwrap();
+            assert_readable_or_located(
+                &text,
+                &format!("{}: change {change} of {pointer}", file.display()),
+            );
+            read += 1;
+        }
+    }
+    assert!(read > 100, "{read}");
+}
+
+#[test]
+fn damaged_text_causes_errors_without_a_panic() {
+    let text = std::fs::read_to_string(root().join("examples/nixl-optimizations.yaml")).unwrap();
+    for (index, (position, _)) in text.char_indices().enumerate() {
+        if index % 97 != 0 {
+            continue;
+        }
+        let (before, after) = text.split_at(position);
+        for inserted in ["\t", "- ", "}", "\"", "\u{200b}", "\u{0}", ": "] {
+            match manifest::parse(&format!("{before}{inserted}{after}"), None) {
+                Ok(runs) => runs.iter().for_each(|run| drop(validate(run))),
+                Err(defects) => assert!(!defects.is_empty()),
+            }
+        }
+    }
+}
+
+/// Parses the base of the bad manifests with `field` in its spec, and returns the errors.
+fn errors_of(text: &str) -> Vec<String> {
+    let errors = match manifest::parse(text, None) {
+        Ok(runs) => {
+            let errors = runs.iter().filter_map(|run| validate(run).err());
+            errors.map(|problems| problems.to_string()).collect()
+        }
+        Err(defects) => defects.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    };
+    errors
+}
+
+const MANIFEST: &str = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: one}\nspec:\n  \
+    baseline: base\n  variants:\n  - {name: base}\n  - {name: other, inject: {maxBytes: 64}}\n  \
+    transport: {libfabric: {provider: tcp}}\n  scenarios:\n  - {name: small, pingPong: {sizes: [64]}}\n";
+
+#[test]
+fn shows_all_errors_in_the_order_of_their_positions() {
+    let text = MANIFEST
+        .replace("baseline: base", "baseline: bsae")
+        .replace("provider: tcp", "provider: tpc")
+        .replace("sizes: [64]", "size: 64")
+        .replace(
+            "inject: {maxBytes: 64}",
+            "env: {\"FI_EFA_X\": 1}, inject: {maxBytes: 64B}",
+        );
+    let defects = manifest::parse(&text, None).unwrap_err();
+    let found: Vec<_> = defects
+        .iter()
+        .map(|defect| (defect.position.unwrap().line, defect.to_string()))
+        .collect();
+    let expected = [
+        (5, "spec.baseline: `bsae` is not a variant. Did you mean `base`?"),
+        (
+            8,
+            "spec.variants[1].env: {\"FI_EFA_X\":1} is not a list; write `env: [{name: FI_EFA_X, value: \"1\"}]`",
+        ),
+        (
+            8,
+            "spec.variants[1].inject.maxBytes: `64B` has the unknown unit `B`",
+        ),
+        (
+            9,
+            "spec.transport.libfabric.provider: `tpc` is not a valid value. Did you mean `tcp`?",
+        ),
+        (
+            11,
+            "spec.scenarios[0].pingPong.size: unknown field `size`. Did you mean `sizes`?",
+        ),
+        (
+            11,
+            "spec.scenarios[0].pingPong.size: 64 is not a list; write `sizes: [64]`",
+        ),
+    ];
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+    for ((line, message), (expected_line, start)) in found.iter().zip(expected) {
+        assert!(
+            *line == expected_line && message.starts_with(start),
+            "{line} {message}\n{start}"
+        );
+    }
+}
+
+#[test]
+fn shows_at_most_20_errors() {
+    let text = MANIFEST.replace("sizes: [64]", &format!("sizes: [{}64]", "0, ".repeat(30)));
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("many.yaml");
+    std::fs::write(&file, text).unwrap();
+    let output = fabricbench(&["plan", file.to_str().unwrap()]);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(message.lines().count(), 21, "{message}");
+    assert!(message.ends_with("and 10 more\n"), "{message}");
+}
+
+#[test]
+fn reads_forms_of_numbers_as_kubectl_does_and_words_as_text() {
+    for (field, error) in [
+        ("sampling: {rounds: 0x10}", None),
+        ("sampling: {rounds: 0b11}", None),
+        (
+            "sampling: {rounds: 010}",
+            Some("spec.sampling.rounds: \"010\" is not an integer"),
+        ),
+        ("sampling: {rounds: null}", None),
+        (
+            "sampling: {control: yes}",
+            Some("\"yes\" is not true or false; write `control: true`"),
+        ),
+        ("sampling: {control: true}", None),
+    ] {
+        let errors = errors_of(&format!("{MANIFEST}  {field}\n"));
+        match error {
+            None => assert!(errors.is_empty(), "{field}: {errors:?}"),
+            Some(error) => assert!(
+                errors.iter().any(|found| found.contains(error)),
+                "{field}: {errors:?}"
+            ),
+        }
+    }
+    let run = manifest::parse(&format!("{MANIFEST}  sampling: {{rounds: 0x10}}\n"), None)
+        .unwrap()
+        .remove(0);
+    assert_eq!(run.spec.sampling.rounds, Some(16));
+}
+
+#[test]
+fn rejects_characters_that_deceive_and_prints_none() {
+    for (field, character) in [
+        (
+            "env: [{name: FI_X, value: \"1\\u200b\"}]",
+            "U+200B (a zero-width space)",
+        ),
+        (
+            "env: [{name: FI_X, value: \"\\u0435fa\"}]",
+            "U+0435 (a Cyrillic letter)",
+        ),
+        (
+            "library: \"/opt/\\u202elib\"",
+            "U+202E (a mark of the writing direction)",
+        ),
+        ("library: \"/opt/\\u00a0lib\"", "U+00A0 (a no-break space)"),
+        (
+            "env: [{name: FI_X, value: \"a\\0b\"}]",
+            "U+0000 (the NUL character)",
+        ),
+    ] {
+        let text = MANIFEST.replace("name: other", &format!("name: other, {field}"));
+        let errors = errors_of(&text).join("\n");
+        assert!(errors.contains(character), "{field}: {errors}");
+    }
+    for field in [
+        "placement: {nodeSelector: {\"a\\u200b\": b}}",
+        "placement: {nodeSelector: {a: \"b\\u202e\"}}",
+        "placement: {tolerations: [{key: \"a\\u2060\", operator: Exists}]}",
+        "baseline2: \"\\u001b[2J\"",
+        "\"spec\\u202e\": 1",
+        "\"\\u0007\": 1",
+    ] {
+        let text = format!("{MANIFEST}  {field}\n");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("text.yaml");
+        std::fs::write(&file, text).unwrap();
+        let output = fabricbench(&["plan", file.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(2), "{field}");
+        let message = String::from_utf8(output.stderr).unwrap();
+        let hidden = message
+            .trim_end()
+            .chars()
+            .find(|c| *c != '\n' && crds::printable::is_hidden(*c));
+        assert_eq!(hidden, None, "{field}: {message:?}");
+    }
+}
+
+#[test]
+fn rejects_duplicates_and_amounts_beyond_reason() {
+    for (before, after, error) in [
+        (
+            "{libfabric: {provider: tcp}}",
+            "{ucx: {transports: [tcp, sm, tcp]}}",
+            "spec.transport.ucx.transports[2]: this is the same as spec.transport.ucx.transports[0]",
+        ),
+        (
+            "  scenarios:",
+            "  resources: {memory: 900Ti}\n  scenarios:",
+            "spec.resources.memory: 900Ti is greater than the maximum of 64Ti",
+        ),
+        (
+            "pingPong: {sizes: [64]}",
+            "parameterServing: {mode: Multicast, sizes: [4Ki], multicast: {rate: 500T}}",
+            "multicast.rate: 500 TB/s is greater than the maximum of 100 GB/s",
+        ),
+    ] {
+        let errors = errors_of(&MANIFEST.replace(before, after)).join("\n");
+        assert!(errors.contains(error), "{errors}");
+    }
+}
+
+#[test]
+fn an_overlay_that_does_not_fit_the_variants_says_why() {
+    let text = MANIFEST.replace(
+        "inject: {maxBytes: 64}",
+        "transport: {libfabric: {provider: net, rails: 8}}",
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("variants.yaml");
+    std::fs::write(&file, text).unwrap();
+    let overlay = "examples/overlays/local-tcp.yaml";
+    let output = fabricbench(&["plan", file.to_str().unwrap(), "--overlay", overlay]);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(
+        message.contains("The overlay replaces `spec.transport`, but not the transports of variants"),
+        "{message}"
+    );
+}
+
 /// Every bound in the spec's schema must have a bad manifest, so that new bounds are always tested.
 #[test]
 fn every_schema_bound_has_a_bad_manifest() {
@@ -258,22 +590,12 @@ fn every_schema_bound_has_a_bad_manifest() {
     let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
     let mut bounded = BTreeSet::new();
     bounded_fields(schema, "spec", &mut bounded);
-    let tested: BTreeSet<_> = yaml_files("cli/manifest/bad_manifests")
+    let tested: BTreeSet<_> = bad_manifests()
         .iter()
-        .filter_map(|file| {
-            let text = std::fs::read_to_string(file).unwrap();
-            let path = text
-                .lines()
-                .next()?
-                .trim_start_matches("# ")
-                .split('|')
-                .next()?
-                .trim()
-                .to_owned();
-            Some(
-                path.replace(|c: char| c.is_ascii_digit(), "")
-                    .replace("hugepagesMi", "hugepages2Mi"),
-            )
+        .map(|case| {
+            case.path
+                .replace(|c: char| c.is_ascii_digit(), "")
+                .replace("hugepagesMi", "hugepages2Mi")
         })
         .collect();
     let missing: Vec<_> = bounded.iter().filter(|path| !tested.contains(*path)).collect();

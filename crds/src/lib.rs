@@ -5,12 +5,13 @@
 //! - [`record`]: the record stream written by worker 0;
 //! - [`histogram`], [`library_copy`], [`protocols`], [`quantile`], [`units`], [`striping`], [`names`]: values and rules
 //!   shared by the operator and the runner;
-//! - [`suggestion`], [`printable`]: rules for names and text in messages.
+//! - [`suggestion`], [`printable`], [`deserialization`]: names, text and causes in messages.
 //!
 //! This crate performs no I/O. The `crd` feature adds the Kubernetes schema.
 #![forbid(unsafe_code)]
 
 pub mod assignment;
+pub mod deserialization;
 pub mod histogram;
 pub mod library_copy;
 pub mod names;

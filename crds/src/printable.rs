@@ -24,6 +24,28 @@ pub fn printable_line(text: &str) -> Cow<'_, str> {
     escaped(text, |_| false)
 }
 
+/// Like [`printable`], but keeps the escape sequences that set colors and styles (`ESC [ NUMBERS m`, ECMA-48, section
+/// 8.3.117), with which reports mark verdicts.
+pub fn printable_with_styles(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let mut printed = printable(parts.next().unwrap_or_default()).into_owned();
+    for part in parts {
+        let end = part.find(|c: char| !(c.is_ascii_digit() || c == ';'));
+        match end.map(|end| part.split_at(end)) {
+            Some((numbers, rest)) if rest.starts_with('m') => {
+                printed.push_str("\u{1b}[");
+                printed.push_str(numbers);
+                printed.push_str(&printable(rest));
+            }
+            _ => {
+                printed.push_str("\\u{1b}[");
+                printed.push_str(&printable(part));
+            }
+        }
+    }
+    printed
+}
+
 fn escaped(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     let is_replaced = |character: char| is_hidden(character) && !keep(character);
     if !text.contains(is_replaced) {
@@ -44,6 +66,9 @@ pub fn character_name(character: char) -> String {
     let mut name = format!("U+{:04X}", u32::from(character));
     let description = match character {
         '\0' => "the NUL character",
+        '\n' => "a line feed",
+        '\r' => "a carriage return",
+        '\t' => "a tab",
         '\u{1b}' => "the escape character",
         '\u{a0}' => "a no-break space",
         '\u{ad}' => "a soft hyphen",
@@ -70,8 +95,8 @@ pub fn character_name(character: char) -> String {
 }
 
 /// Returns the first character of `text` that is hidden or looks like a character of a keyboard, so that the text does
-/// not mean what it seems to mean. Line feeds and tabs are allowed, and so are words that consist only of letters of
-/// another script that do not look like Latin letters.
+/// not mean what it seems to mean. Line feeds and tabs are allowed, and so are words in another script, unless all of their
+/// letters look like Latin letters.
 pub fn deceptive_character(text: &str) -> Option<char> {
     let hidden = |character: char| is_hidden(character) && !matches!(character, '\n' | '\t');
     if let Some(found) = text.chars().find(|c| hidden(*c) || is_deceptive_sign(*c)) {
@@ -79,8 +104,7 @@ pub fn deceptive_character(text: &str) -> Option<char> {
     }
     let words = text.split(|c: char| !c.is_alphanumeric());
     words.filter(|word| !word.is_ascii()).find_map(|word| {
-        let other = |c: &char| is_of_similar_script(*c);
-        let first = word.chars().find(other)?;
+        let first = word.chars().find(|c| LOOK_ALIKE_LETTERS.contains(*c))?;
         let is_mixed = word.chars().any(|c| c.is_ascii_alphanumeric());
         let all_alike = word.chars().all(|c| LOOK_ALIKE_LETTERS.contains(c));
         (is_mixed || all_alike).then_some(first)
@@ -94,20 +118,12 @@ fn is_deceptive_sign(character: char) -> bool {
         || matches!(u32::from(character),
             0x02B9..=0x02BF | 0x02C8 | 0x02D0 | 0x0589 | 0x05F3..=0x05F4 | 0x2010..=0x2015 | 0x2018..=0x201F
             | 0x2024..=0x2026 | 0x2032..=0x2037 | 0x2039..=0x203A | 0x2044 | 0x2212 | 0x2215..=0x2217
-            | 0x2223 | 0x2236 | 0x29F5 | 0xA789 | 0xFF01..=0xFF5E | 0x1D400..=0x1D7FF)
-}
-
-/// Whether a letter belongs to a script that shares shapes with the Latin script: Greek, Cyrillic, Armenian, Cherokee, or
-/// the phonetic letters.
-fn is_of_similar_script(character: char) -> bool {
-    matches!(u32::from(character),
-        0x0250..=0x02AF | 0x0370..=0x03FF | 0x0400..=0x058F | 0x13A0..=0x13FF | 0x1C80..=0x1C8F
-        | 0x1D00..=0x1D7F | 0x1F00..=0x1FFF | 0x2DE0..=0x2DFF | 0xA640..=0xA69F | 0xAB70..=0xABBF)
+            | 0x2160..=0x217F | 0x2223 | 0x2236 | 0x29F5 | 0xA789 | 0xFF01..=0xFF5E | 0x1D400..=0x1D7FF)
 }
 
 /// Greek, Cyrillic and Armenian letters with the shape of a Latin letter or of a digit (a selection from the Unicode
 /// Consortium's confusables.txt, Unicode Technical Standard 39).
-const LOOK_ALIKE_LETTERS: &str = "АВЕЅІЈКМНОРСТУХаеѕіјорсухһԁԛԝгЗӀΑΒΕΖΗΙΚΜΝΟΡΤΥΧαιορυνϲϳհոսօՏՕᏟᎢ";
+const LOOK_ALIKE_LETTERS: &str = "АВЕЅІЈКМНОРСТУХаеѕіјорсухһԁԛԝӀӏѵΑΒΕΖΗΙΚΜΝΟΡΤΥΧαιονρυϲϳհոսցօՏՕᏟᎢɑɡɩı";
 
 #[cfg(test)]
 mod tests {
@@ -123,6 +139,10 @@ mod tests {
         assert!(matches!(printable("plain"), Cow::Borrowed(_)));
         assert_eq!(printable_line("a\nb\t"), "a\\u{a}b\\u{9}");
         assert_eq!(printable("a\rb"), "a\\u{d}b");
+        assert_eq!(
+            printable_with_styles("\u{1b}[1;31mbad\u{1b}[0m\u{1b}[2J\u{1b}]0;x\u{7}"),
+            "\u{1b}[1;31mbad\u{1b}[0m\\u{1b}[2J\\u{1b}]0;x\\u{7}"
+        );
     }
 
     #[test]

@@ -3,6 +3,8 @@
 /// Maximum length of a name for which a suggestion is searched, in characters. The time of a comparison grows with the
 /// product of both lengths.
 const MAX_CHARS: usize = 128;
+/// Minimum length of the start of a name for which the whole name is suggested, in characters.
+const MIN_PREFIX_CHARS: usize = 3;
 /// Maximum distance of a suggestion from the given name.
 const MAX_DISTANCE: usize = 3;
 
@@ -10,10 +12,11 @@ const MAX_DISTANCE: usize = 3;
 ///
 /// The distance is the number of inserted, removed, replaced and swapped characters (the optimal string alignment
 /// distance), without regard to case. At most one such change for every three characters is allowed, at least one and
-/// at most three. If several names are equally near, the first one is returned. A name that equals `given` is not a
-/// suggestion.
+/// at most three. If several names are equally near, the first one is returned. If none is near, the only name that starts
+/// with `given` is returned. A name that equals `given` is not a suggestion.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given_folded = folded(given)?;
+    let mut longer = Vec::new();
     let limit = (given_folded.len() / 3).clamp(1, MAX_DISTANCE);
     let mut best: Option<(usize, &str)> = None;
     for name in known {
@@ -21,6 +24,9 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
             continue;
         }
         let Some(name_folded) = folded(name) else { continue };
+        if given_folded.len() >= MIN_PREFIX_CHARS && name_folded.starts_with(&given_folded) {
+            longer.push(name);
+        }
         if name_folded.len().abs_diff(given_folded.len()) > limit {
             continue;
         }
@@ -33,7 +39,11 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
             best = Some((distance, name));
         }
     }
-    best.map(|(_, name)| name)
+    let only_longer = || match longer.as_slice() {
+        [only] => Some(*only),
+        _ => None,
+    };
+    best.map(|(_, name)| name).or_else(only_longer)
 }
 
 /// Returns a sentence such as " Did you mean `tcp`?" that starts with a space, or nothing if no known name is similar to
@@ -80,6 +90,8 @@ mod tests {
     fn suggests_the_nearest_name() {
         let providers = ["tcp", "shm", "efa", "verbs;ofi_rxm"];
         assert_eq!(nearest("tpc", providers), Some("tcp"));
+        assert_eq!(nearest("verbs", providers), Some("verbs;ofi_rxm"));
+        assert_eq!(nearest("lib", ["libfabric", "library"]), None);
         assert_eq!(nearest("TCP", providers), Some("tcp"));
         assert_eq!(nearest("verbs;ofi-rxm", providers), Some("verbs;ofi_rxm"));
         let variables = ["FI_EFA_USE_DEVICE_RDMA", "FI_EFA_USE_HUGE_PAGE", "FI_TCP_NODELAY"];

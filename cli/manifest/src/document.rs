@@ -2,10 +2,12 @@
 //! I/O.
 
 use campaign::validate::check_name;
+use crds::deserialization::{describe, unknown_field};
 use crds::names::{GROUP, KIND, VERSION};
+use crds::suggestion::nearest;
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use serde_path_to_error::{Path, Segment};
 
 use super::Defect;
@@ -14,57 +16,76 @@ use super::Defect;
 const FIELDS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 
 /// Checks the top-level fields of `value`, including kind and version, and removes the status, which objects exported
-/// from a cluster contain.
-pub(super) fn check_top_level(value: &mut Value) -> Result<(), Defect> {
+/// from a cluster contain, and unknown fields. Returns the defects.
+pub(super) fn check_top_level(value: &mut Value) -> Vec<Defect> {
     let Value::Object(map) = value else {
-        return Err(Defect::file(
+        return vec![Defect::file(
             "a document must be an object with apiVersion, kind, metadata and spec",
-        ));
+        )];
     };
-    expect(map, "apiVersion", &format!("{GROUP}/{VERSION}"))?;
-    expect(map, "kind", KIND)?;
-    if let Some(field) = map.keys().find(|field| !FIELDS.contains(&field.as_str())) {
-        return Err(Defect::field(
-            field.clone(),
-            format!("unknown field; expected one of {}", FIELDS.join(", ")),
-        ));
+    let mut defects = Vec::new();
+    let unknown: Vec<String> = map
+        .keys()
+        .filter(|field| !FIELDS.contains(&field.as_str()))
+        .cloned()
+        .collect();
+    for field in unknown {
+        defects.push(Defect::field(&field, unknown_field(&field, &FIELDS)));
+        let value = map.remove(&field).unwrap_or_default();
+        if let Some(meant) = nearest(&field, FIELDS)
+            && !map.contains_key(meant)
+        {
+            map.insert(meant.to_owned(), value);
+        }
     }
+    defects.extend(expect(map, "apiVersion", &format!("{GROUP}/{VERSION}")));
+    defects.extend(expect(map, "kind", KIND));
     if !map.contains_key("spec") {
-        return Err(Defect::field(
+        defects.push(Defect::field(
             "spec",
             "is missing; specify what to compare (see examples/demo.yaml for an example)",
         ));
     }
     match map.get("metadata") {
-        None | Some(Value::Null) => {
-            return Err(Defect::field(
-                "metadata",
-                "is missing; give the run a name: metadata: {name: NAME}",
-            ));
-        }
+        None | Some(Value::Null) => defects.push(Defect::field(
+            "metadata",
+            "is missing; give the run a name: metadata: {name: NAME}",
+        )),
         Some(Value::Object(_)) => {}
-        Some(_) => {
-            return Err(Defect::field(
-                "metadata",
-                "is not an object; set it to {name: NAME}",
-            ));
-        }
+        Some(_) => defects.push(Defect::field(
+            "metadata",
+            "is not an object; write `metadata: {name: NAME}`",
+        )),
     }
     map.remove("status");
-    Ok(())
+    defects
 }
 
+/// Name of a run whose own name is missing or invalid, while its other fields are checked.
+const PLACEHOLDER_NAME: &str = "unnamed";
+
 /// Converts `value` to a `BenchmarkRun`.
-pub(super) fn benchmark_run(value: Value) -> Result<BenchmarkRun, Defect> {
+pub(super) fn benchmark_run(mut value: Value) -> Result<BenchmarkRun, Defect> {
+    if !value.get("metadata").is_some_and(Value::is_object) {
+        // The defect of the metadata has already been reported.
+        value["metadata"] = json!({"name": PLACEHOLDER_NAME});
+    }
     let run: BenchmarkRun = deserialize(value, "")?;
-    let name = run.metadata.name.as_deref();
-    let name = name.ok_or_else(|| Defect::field("metadata.name", "is missing; give the run a name"))?;
-    // This check runs before the schema's rule for names, because that rule's message omits some requirements.
-    check_name(name).map_err(|problem| Defect::field("metadata.name", problem.to_string()))?;
     Ok(BenchmarkRun {
         status: None::<BenchmarkRunStatus>,
         ..run
     })
+}
+
+/// Checks the name of `run`. This check runs before the schema's rule for names, because that rule's message omits some
+/// requirements. Replaces a name that is missing or invalid.
+pub(super) fn check_run_name(run: &mut BenchmarkRun) -> Option<Defect> {
+    let message = match run.metadata.name.as_deref() {
+        None => "is missing; give the run a name".to_owned(),
+        Some(name) => check_name(name).err()?.to_string(),
+    };
+    run.metadata.name = Some(PLACEHOLDER_NAME.to_owned());
+    Some(Defect::field("metadata.name", message))
 }
 
 /// Deserializes `value`. The field path in an error starts with `root`.
@@ -77,8 +98,14 @@ pub(super) fn deserialize<T: DeserializeOwned>(value: Value, root: &str) -> Resu
             (root, path) => format!("{root}.{path}"),
         };
         let fields = fields_at(&value, error.path());
-        Defect::field(path, describe_error(error.inner().to_string(), fields))
+        Defect::field(path, describe_error(&error.inner().to_string(), fields))
     })
+}
+
+/// Whether the document is another resource, so that only its kind is worth reporting.
+pub(super) fn is_another_resource(value: &Value) -> bool {
+    let kind = value.get("kind").and_then(Value::as_str);
+    kind.is_some_and(|kind| kind != KIND && nearest(kind, [KIND]).is_none())
 }
 
 /// Names of the fields of the object at `path` in `value`; `None` if there is no object.
@@ -93,9 +120,9 @@ fn fields_at<'a>(value: &'a Value, path: &Path) -> Option<Vec<&'a str>> {
 
 /// Replaces serde's description of an object of which exactly one field must be set. `fields` are the fields of the
 /// object, if they are known.
-fn describe_error(message: String, fields: Option<Vec<&str>>) -> String {
+fn describe_error(message: &str, fields: Option<Vec<&str>>) -> String {
     if message != "invalid value: map, expected map with a single key" {
-        return message;
+        return describe(message);
     }
     let found = match fields {
         None => String::new(),
@@ -105,17 +132,17 @@ fn describe_error(message: String, fields: Option<Vec<&str>>) -> String {
     format!("exactly one field must be set{found}")
 }
 
-/// Checks that `field` has the value `expected`.
-fn expect(map: &serde_json::Map<String, Value>, field: &str, expected: &str) -> Result<(), Defect> {
+/// Returns a defect if `field` does not have the value `expected`.
+fn expect(map: &serde_json::Map<String, Value>, field: &str, expected: &str) -> Option<Defect> {
     match map.get(field) {
-        Some(Value::String(text)) if text == expected => Ok(()),
+        Some(Value::String(text)) if text == expected => None,
         Some(other) => {
             let given: String = other.to_string().chars().take(80).collect();
-            Err(Defect::field(
+            Some(Defect::field(
                 field,
                 format!("{given} is not supported; use {expected}"),
             ))
         }
-        None => Err(Defect::field(field, format!("is missing; set it to {expected}"))),
+        None => Some(Defect::field(field, format!("is missing; set it to {expected}"))),
     }
 }

@@ -3,16 +3,23 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use campaign::validate::Problem;
+use crds::printable::{printable, printable_line};
+
+use super::position::Position;
+
 /// Maximum length of one message, in characters. Longer messages are truncated, because parsers may quote the input.
 const MAX_MESSAGE_CHARS: usize = 500;
 /// Maximum number of defects shown.
-const MAX_DEFECTS: usize = 20;
+pub(super) const MAX_DEFECTS: usize = 20;
 
 /// One defect in a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Defect {
     /// Document number, starting at 1. `None` if the file has a single document or the defect concerns the whole file.
     pub document: Option<usize>,
+    /// Position in the file; `None` if it is unknown or the defect is not in the file.
+    pub position: Option<Position>,
     /// Path of the field. `None` if the defect concerns the document or the file.
     pub path: Option<String>,
     /// Description of the defect and how to fix it.
@@ -24,6 +31,7 @@ impl Defect {
     pub fn file(message: impl Into<String>) -> Self {
         Self {
             document: None,
+            position: None,
             path: None,
             message: message.into(),
         }
@@ -46,16 +54,24 @@ impl Defect {
     }
 }
 
+impl From<Problem> for Defect {
+    fn from(problem: Problem) -> Self {
+        Self::field(problem.path, problem.kind.to_string())
+    }
+}
+
 impl fmt::Display for Defect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(document) = self.document {
             write!(f, "document {document}: ")?;
         }
         if let Some(path) = &self.path {
-            write!(f, "{path}: ")?;
+            let clipped: String = path.chars().take(MAX_MESSAGE_CHARS).collect();
+            write!(f, "{}: ", printable_line(&clipped))?;
         }
         let clipped: String = self.message.chars().take(MAX_MESSAGE_CHARS).collect();
-        f.write_str(clipped.trim_end())?;
+        // The message may quote the file, and a terminal obeys control characters.
+        f.write_str(printable(clipped.trim_end()).as_ref())?;
         if self.message.chars().nth(MAX_MESSAGE_CHARS).is_some() {
             f.write_str(" ...")?;
         }
@@ -83,16 +99,20 @@ impl ManifestError {
 }
 
 impl fmt::Display for ManifestError {
-    /// Writes one line for each defect, such as `demo.yaml: spec.baseline: ...`.
+    /// Writes one line for each defect, such as `demo.yaml:5:3: spec.baseline: ...`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, defect) in self.defects.iter().take(MAX_DEFECTS).enumerate() {
             let separator = if index == 0 { "" } else { "\n" };
-            write!(f, "{separator}{}: {defect}", self.file.display())?;
+            write!(f, "{separator}{}", self.file.display())?;
+            if let Some(Position { line, column }) = defect.position {
+                write!(f, ":{line}:{column}")?;
+            }
+            write!(f, ": {defect}")?;
         }
         if self.defects.len() > MAX_DEFECTS {
             write!(
                 f,
-                "\n{}: {} more defects",
+                "\n{}: and {} more",
                 self.file.display(),
                 self.defects.len() - MAX_DEFECTS
             )?;

@@ -7,7 +7,11 @@
 
 mod document;
 mod error;
+mod manifest;
 mod overlay;
+mod position;
+mod read;
+mod repaired;
 mod schema;
 mod yaml;
 
@@ -18,8 +22,10 @@ use std::path::Path;
 use crds::v1alpha1::BenchmarkRun;
 
 pub use error::{Defect, ManifestError};
+pub use manifest::Manifest;
 pub use overlay::Overlay;
-use schema::SchemaRules;
+pub use position::Position;
+use yaml::Document;
 
 /// Maximum size of a file, in bytes. The largest run that the schema allows is about a tenth of this size.
 pub const MAX_FILE_BYTES: u64 = 1024 * 1024;
@@ -32,8 +38,7 @@ pub const MAX_DOCUMENTS: usize = 64;
 /// Returns an error if the file cannot be read, is not valid YAML, or contains a document that is not a valid
 /// `BenchmarkRun`. The error identifies the document and the field.
 pub fn load(file: &Path, overlay: Option<&Overlay>) -> Result<Vec<BenchmarkRun>, ManifestError> {
-    let text = read(file)?;
-    parse(&text, overlay).map_err(|defects| ManifestError::new(file, defects))
+    Manifest::load(file, overlay).map(|manifest| manifest.runs)
 }
 
 /// Reads an overlay.
@@ -44,80 +49,34 @@ pub fn load_overlay(file: &Path) -> Result<Overlay, ManifestError> {
     let text = read(file)?;
     let parse = || {
         let mut documents = yaml::documents(&text)?;
-        if documents.len() != 1 {
+        let document = documents.pop().filter(|_| documents.is_empty());
+        let Some(Document { index, value }) = document else {
             return Err(Defect::file("an overlay must be exactly one YAML document"));
-        }
-        let value = documents.pop().unwrap_or_default();
+        };
         if !value.is_object() {
             return Err(Defect::file(
                 "an overlay must be an object with any of the fields transport, memory, devices, align and resources",
             ));
         }
-        document::deserialize(value, "overlay")
+        document::deserialize(value.clone(), OVERLAY_ROOT).map_err(|defect: Defect| {
+            let path = defect.path.as_deref().unwrap_or_default();
+            let path = path.strip_prefix(OVERLAY_ROOT).unwrap_or(path);
+            let position = position::find(&text, index, &value, path);
+            Defect { position, ..defect }
+        })
     };
     parse().map_err(|defect| ManifestError::new(file, vec![defect]))
 }
+
+/// Start of the path of each field in an overlay.
+const OVERLAY_ROOT: &str = "overlay";
 
 /// Parses every `BenchmarkRun` in `text` in order and applies `overlay` to each.
 ///
 /// # Errors
 /// Returns an error if `text` is not valid YAML or contains a document that is not a valid `BenchmarkRun`.
 pub fn parse(text: &str, overlay: Option<&Overlay>) -> Result<Vec<BenchmarkRun>, Vec<Defect>> {
-    let documents = yaml::documents(text).map_err(|defect| vec![defect])?;
-    if documents.is_empty() {
-        return Err(vec![Defect::file(
-            "the file contains no documents; add a BenchmarkRun, for example the one in examples/demo.yaml",
-        )]);
-    }
-    let rules = SchemaRules::compiled().map_err(|defect| vec![defect])?;
-    let has_several_documents = documents.len() > 1;
-    let mut runs: Vec<BenchmarkRun> = Vec::new();
-    let mut defects = Vec::new();
-    for (index, value) in documents.into_iter().enumerate() {
-        let number = has_several_documents.then_some(index + 1);
-        match read_document(value, rules, overlay) {
-            Ok(run) => {
-                let name = &run.metadata.name;
-                if runs.iter().any(|earlier| earlier.metadata.name == *name) {
-                    let message = "an earlier document has the same name; names must be unique";
-                    defects.push(Defect::field("metadata.name", message).in_document(number));
-                }
-                runs.push(run);
-            }
-            Err(found) => defects.extend(found.into_iter().map(|defect| defect.in_document(number))),
-        }
-    }
-    if defects.is_empty() {
-        Ok(runs)
-    } else {
-        Err(defects)
-    }
-}
-
-fn read_document(
-    mut value: serde_json::Value,
-    rules: &SchemaRules,
-    overlay: Option<&Overlay>,
-) -> Result<BenchmarkRun, Vec<Defect>> {
-    document::check_top_level(&mut value).map_err(|defect| vec![defect])?;
-    let checked = rules.check_values(&value);
-    let run = document::benchmark_run(value);
-    let mut run = match (checked, run) {
-        (Ok(()), run) => run.map_err(|defect| vec![defect])?,
-        (Err(mut defects), run) => {
-            // A misspelled field is more helpful than the required field that is missing as a result.
-            let unknown = run
-                .err()
-                .filter(|defect| defect.message.starts_with("unknown field"));
-            defects.splice(..0, unknown);
-            return Err(defects);
-        }
-    };
-    if let Some(overlay) = overlay {
-        overlay.apply(&mut run.spec);
-    }
-    rules.check(&run)?;
-    Ok(run)
+    Manifest::parse(Path::new(""), text, overlay).map(|manifest| manifest.runs)
 }
 
 fn read(file: &Path) -> Result<String, ManifestError> {

@@ -27,6 +27,26 @@ pub struct Overlay {
 }
 
 impl Overlay {
+    /// Whether the overlay sets the field `path`, or a field around it.
+    pub fn replaces(&self, path: &str) -> bool {
+        let is_below = |root: &str| {
+            path.strip_prefix(root)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        let is_memory = path.starts_with("spec.scenarios[")
+            && (path.ends_with("].memory") || path.ends_with("].targetMemory"));
+        self.transport.is_some() && is_below("spec.transport")
+            || self.memory.is_some() && is_memory
+            || self.devices.is_some() && is_below("spec.devices")
+            || self.align.is_some() && is_below("spec.placement.align")
+            || self.resources.is_some() && is_below("spec.resources")
+    }
+
+    /// Whether a problem at `path` can result from the overlay's transport and a variant's transport together.
+    pub fn conflicts_with(&self, path: &str) -> bool {
+        self.transport.is_some() && path.starts_with("spec.variants[") && path.contains("].transport")
+    }
+
     /// Applies the overlay to `spec`.
     pub fn apply(&self, spec: &mut BenchmarkRunSpec) {
         if let Some(transport) = &self.transport {

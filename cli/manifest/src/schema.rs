@@ -1,18 +1,21 @@
 //! Validates a run the way the API server does: with the OpenAPI schema (types, bounds, patterns) and the CEL rules of
 //! the generated CustomResourceDefinition. Performs no I/O.
 
+mod lookup;
+mod patterns;
+mod shape;
 mod violation;
 
 use std::sync::LazyLock;
 
 use crds::v1alpha1::BenchmarkRun;
 use jsonschema::Validator as Bounds;
-use jsonschema::error::ValidationErrorKind as Kind;
 use kube::CustomResourceExt;
 use kube::core::cel::{ValidationError as CelError, Validator as Cel};
 use serde_json::{Value, json};
 
 use super::Defect;
+pub(super) use violation::{Repair, Violation};
 
 /// Compiled schema of the `BenchmarkRun` resource.
 pub(super) struct SchemaRules {
@@ -44,42 +47,42 @@ impl SchemaRules {
         let schema = serde_json::to_value(schema).map_err(|error| invalid(error.to_string()))?;
         let mut plain = schema.clone();
         to_json_schema(&mut plain);
+        // The top-level fields are checked before, because the schema contains neither the version nor the metadata.
+        if let Some(document) = plain.as_object_mut() {
+            document.remove("additionalProperties");
+        }
         let bounds = jsonschema::options()
             .build(&plain)
             .map_err(|error| invalid(error.to_string()))?;
         Ok(Self { schema, bounds })
     }
 
-    /// Checks that every required field in a document is set, and the type and the range of every value. Deserialization
-    /// is not sufficient, because it accepts a list in place of an object, which the API server rejects, and because it
-    /// describes these violations in terms of Rust types.
-    ///
-    /// # Errors
-    /// Returns one defect for each violation, with the path of its field.
-    pub(super) fn check_values(&self, document: &Value) -> Result<(), Vec<Defect>> {
+    /// Returns all violations of the types, bounds, patterns and names of the schema in a document. Deserialization is not
+    /// sufficient, because it stops at the first error, accepts a list in place of an object, which the API server
+    /// rejects, and describes violations in terms of Rust types.
+    pub(super) fn violations(&self, document: &Value) -> Vec<Violation> {
         let errors = self.bounds.iter_errors(document);
-        let defects: Vec<_> = errors
-            .filter(|error| {
-                matches!(
-                    error.kind(),
-                    Kind::Type { .. } | Kind::Required { .. } | Kind::Minimum { .. } | Kind::Maximum { .. }
-                )
-            })
-            .map(|error| violation::defect(&error))
+        let mut violations: Vec<_> = errors
+            .flat_map(|error| violation::violations(&error, &self.schema))
             .collect();
-        if defects.is_empty() { Ok(()) } else { Err(defects) }
+        remove_consequences(&mut violations);
+        violations
     }
 
-    /// Checks `run`, in which default values are already set.
+    /// Schema of the field at the JSON pointer `pointer`.
+    pub(super) fn schema_at(&self, pointer: &str) -> Option<&Value> {
+        lookup::schema_at(&self.schema, pointer)
+    }
+
+    /// Checks the rules between the fields of `run`, in which default values are already set.
     ///
     /// # Errors
     /// Returns one defect for each violated rule, with the path of its field.
     pub(super) fn check(&self, run: &BenchmarkRun) -> Result<(), Vec<Defect>> {
         let value = serde_json::to_value(run).map_err(|error| vec![Defect::file(error.to_string())])?;
-        let errors = self.bounds.iter_errors(&value);
-        let defects: Vec<_> = errors.map(|error| violation::defect(&error)).collect();
-        if !defects.is_empty() {
-            return Err(defects);
+        let violations = self.violations(&value);
+        if !violations.is_empty() {
+            return Err(violations.into_iter().map(|violation| violation.defect).collect());
         }
         // CEL rules may rely on the bounds, so they are evaluated second, as in the API server.
         Cel::new().validate(&self.schema, &value, None).map_err(|errors| {
@@ -94,6 +97,41 @@ impl SchemaRules {
     }
 }
 
+/// Removes violations that follow from others: a field is missing because its name is misspelled, and a value of the wrong
+/// type is also none of the options.
+fn remove_consequences(violations: &mut Vec<Violation>) {
+    let renamed: Vec<(String, String)> = violations
+        .iter()
+        .filter_map(|violation| match &violation.repair {
+            Some(Repair::Rename { to, .. }) => Some((violation.pointer.clone(), to.clone())),
+            _ => None,
+        })
+        .collect();
+    let is_renamed = |pointer: &str, field: &str| renamed.iter().any(|(at, to)| at == pointer && to == field);
+    let with_unknown_field: Vec<String> = violations
+        .iter()
+        .filter(|violation| {
+            matches!(
+                violation.repair,
+                Some(Repair::Rename { .. } | Repair::RemoveField(_))
+            )
+        })
+        .map(|violation| violation.pointer.clone())
+        .collect();
+    let mut described = Vec::new();
+    violations.retain(|violation| {
+        if let Some(field) = &violation.missing {
+            return !is_renamed(&violation.pointer, field);
+        }
+        let is_first = !described.contains(&violation.defect.path);
+        described.push(violation.defect.path.clone());
+        let is_rule_of_misspelled = violation.repair.is_none()
+            && violation.defect.message.ends_with("but none is")
+            && with_unknown_field.contains(&violation.pointer);
+        is_first && !is_rule_of_misspelled
+    });
+}
+
 /// Appends the value of the field `path` in `run` to the message of its rule, if it is a string or a number.
 fn with_given_value(message: String, path: &str, run: &Value) -> String {
     let pointer = format!("/{}", path.replace(['.', '['], "/").replace(']', ""));
@@ -104,10 +142,12 @@ fn with_given_value(message: String, path: &str, run: &Value) -> String {
 }
 
 /// Replaces `x-kubernetes-int-or-string` (a Kubernetes extension) and `nullable` (an OpenAPI keyword) with JSON Schema
-/// types.
+/// types, and forbids fields that the schema does not contain.
 fn to_json_schema(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
+            // The type may become a list of types below.
+            let is_object = map.get("type") == Some(&json!("object"));
             if map.remove("x-kubernetes-int-or-string").is_some() {
                 map.insert("type".to_owned(), json!(["integer", "string"]));
             }
@@ -117,6 +157,9 @@ fn to_json_schema(schema: &mut Value) {
                 let mut kinds = kind.as_array().cloned().unwrap_or_else(|| vec![kind.clone()]);
                 kinds.push(json!("null"));
                 *kind = Value::Array(kinds);
+            }
+            if is_object && map.contains_key("properties") && !map.contains_key("additionalProperties") {
+                map.insert("additionalProperties".to_owned(), Value::Bool(false));
             }
             map.values_mut().for_each(to_json_schema);
         }

@@ -6,9 +6,10 @@
 use std::cell::Cell;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, EnumAccess, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use super::position::Position;
 use super::{Defect, MAX_DOCUMENTS};
 
 /// Maximum number of nodes in a file after alias expansion. The largest run that the schema allows has about 10,000
@@ -17,21 +18,27 @@ const MAX_NODES: usize = 100_000;
 /// Maximum nesting depth of lists and objects. A run has at most 6 levels.
 const MAX_NESTING: usize = 32;
 
+/// A document that is not empty.
+pub(super) struct Document {
+    /// Index of the document in the file, counting empty documents.
+    pub(super) index: usize,
+    /// Content.
+    pub(super) value: Value,
+}
+
 /// Parses the documents in `text`. Skips empty documents.
-pub(super) fn documents(text: &str) -> Result<Vec<Value>, Defect> {
+pub(super) fn documents(text: &str) -> Result<Vec<Document>, Defect> {
     check_nesting(text)?;
     let budget = Budget {
         nodes: Cell::new(MAX_NODES),
     };
     let mut documents = Vec::new();
-    for document in serde_yaml::Deserializer::from_str(text) {
+    for (index, document) in serde_yaml::Deserializer::from_str(text).enumerate() {
         let value = Node {
             budget: &budget,
             depth: 0,
         };
-        let value = value
-            .deserialize(document)
-            .map_err(|error| Defect::file(format!("invalid or unsupported YAML: {error}")))?;
+        let value = value.deserialize(document).map_err(|error| invalid(&error))?;
         if value.is_null() {
             continue;
         }
@@ -40,9 +47,25 @@ pub(super) fn documents(text: &str) -> Result<Vec<Value>, Defect> {
                 "the file has more than {MAX_DOCUMENTS} documents; split it"
             )));
         }
-        documents.push(value);
+        documents.push(Document { index, value });
     }
     Ok(documents)
+}
+
+/// Describes an error of the parser. Its position is not repeated in the message.
+fn invalid(error: &serde_yaml::Error) -> Defect {
+    let mut message = error.to_string();
+    let position = error.location().map(Position::from);
+    if let Some(Position { line, column }) = position {
+        let end = format!(" at line {line} column {column}");
+        message = message
+            .strip_suffix(end.as_str())
+            .map_or(message.clone(), str::to_owned);
+    }
+    Defect {
+        position,
+        ..Defect::file(format!("invalid or unsupported YAML: {message}"))
+    }
 }
 
 /// Checks that the number of open brackets does not exceed the limit. The YAML scanner visits every open bracket at
@@ -137,6 +160,20 @@ impl<'de> Visitor<'de> for Node<'_> {
         let number =
             Number::from_f64(value).ok_or_else(|| E::custom(format!("{value} is not a valid number")))?;
         self.count(Value::Number(number))
+    }
+
+    fn visit_i128<E: Error>(self, value: i128) -> Result<Value, E> {
+        Err(E::custom(format!("{value} is too large for a number")))
+    }
+
+    fn visit_u128<E: Error>(self, value: u128) -> Result<Value, E> {
+        Err(E::custom(format!("{value} is too large for a number")))
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, _: A) -> Result<Value, A::Error> {
+        Err(A::Error::custom(
+            "tags such as !a are not supported; remove the tag",
+        ))
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {

@@ -7,6 +7,7 @@ use campaign::validate::validate;
 use clap::Args;
 use clap::builder::TypedValueParser;
 use crds::v1alpha1::BenchmarkRun;
+use manifest::{Defect, Manifest, ManifestError};
 use uuid::Uuid;
 
 use super::Failure;
@@ -52,48 +53,57 @@ impl Input {
     pub fn load(&self) -> Result<Vec<PlannedRun>, Failure> {
         let overlay = self.overlay.as_deref().map(manifest::load_overlay).transpose();
         let overlay = overlay.map_err(Failure::invalid_input)?;
-        let mut runs = manifest::load(&self.file, overlay.as_ref()).map_err(Failure::invalid_input)?;
+        let mut manifest = Manifest::load(&self.file, overlay.as_ref()).map_err(Failure::invalid_input)?;
         // A manifest that was exported from a cluster may contain the uid of the original run. The new run gets its own
         // uid.
+        let mut runs = std::mem::take(&mut manifest.runs);
         runs.iter_mut().for_each(|run| run.metadata.uid = None);
-        self.plan(runs)
+        self.plan_all(runs)
+            .map_err(|problems| Failure::invalid_input(manifest.error(problems)))
     }
 
-    /// Validates and plans `runs`, which were read from [`Self::file`]. A run without a uid gets one, because its
-    /// measurement order may be derived from the uid.
+    /// Validates and plans `run`, which is stored in a cluster or an output directory. A run without a uid gets one,
+    /// because its measurement order may be derived from the uid.
     ///
     /// # Errors
-    /// Returns an error if a run is invalid. The error identifies the field and suggests a fix.
-    pub fn plan(&self, runs: Vec<BenchmarkRun>) -> Result<Vec<PlannedRun>, Failure> {
-        let several = runs.len() > 1;
+    /// Returns an error if the run is invalid. The error identifies the field and suggests a fix.
+    pub fn plan(&self, run: BenchmarkRun) -> Result<PlannedRun, Failure> {
+        let mut planned = self.plan_all(vec![run]).map_err(|problems| {
+            let defects = problems.into_iter().map(|(_, defect)| defect).collect();
+            Failure::invalid_input(ManifestError::new(&self.file, defects))
+        })?;
+        let planned = planned.pop();
+        planned.ok_or_else(|| Failure::invalid_input(format!("{}: no run was planned", self.file.display())))
+    }
+
+    /// Validates and plans `runs`. Returns all problems, each with the index of its run.
+    fn plan_all(&self, runs: Vec<BenchmarkRun>) -> Result<Vec<PlannedRun>, Vec<(usize, Defect)>> {
         let mut planned = Vec::new();
-        let mut errors = Vec::new();
-        for mut run in runs {
+        let mut found = Vec::new();
+        for (index, mut run) in runs.into_iter().enumerate() {
             run.spec.sampling.rounds = self.rounds.or(run.spec.sampling.rounds);
             run.spec.sampling.seed = self.seed.or(run.spec.sampling.seed);
             let uid = run.metadata.uid.get_or_insert_with(|| Uuid::new_v4().to_string());
             let uid = uid.clone();
-            let name = run.metadata.name.clone().unwrap_or_default();
-            let prefix = if several {
-                format!("{name}: ")
-            } else {
-                String::new()
-            };
-            let mut add_error = |what: &dyn std::fmt::Display| {
-                errors.push(format!("{}: {prefix}{what}", self.file.display()));
-            };
             match validate(&run) {
-                Err(problems) => problems.0.iter().for_each(|problem| add_error(problem)),
+                Err(problems) => found.extend(problems.0.into_iter().map(|problem| (index, problem.into()))),
                 Ok(valid) => match plan(&valid) {
-                    Err(error) => add_error(&error),
+                    Err(error) => found.push((index, plan_defect(&error.to_string()))),
                     Ok(plan) => planned.push(PlannedRun { run, uid, plan }),
                 },
             }
         }
-        if errors.is_empty() {
-            Ok(planned)
-        } else {
-            Err(Failure::invalid_input(errors.join("\n")))
+        match found.is_empty() {
+            true => Ok(planned),
+            false => Err(found),
         }
+    }
+}
+
+/// A defect that the planner found. Its message starts with the path of the field, if it concerns a single one.
+fn plan_defect(message: &str) -> Defect {
+    match message.split_once(": ") {
+        Some((path, message)) if path.starts_with("spec.") => Defect::field(path, message),
+        _ => Defect::file(message),
     }
 }

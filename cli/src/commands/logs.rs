@@ -7,6 +7,7 @@ use std::io::Write;
 use std::pin::pin;
 
 use clap::Args;
+use crds::printable::printable;
 use crds::v1alpha1::{BenchmarkRun, State};
 use futures::io::AsyncBufReadExt;
 use futures::stream::FuturesUnordered;
@@ -176,7 +177,7 @@ impl Logs {
             }
         };
         while let Some(line) = lines.try_next().await? {
-            writeln!(std::io::stdout(), "{pod} {line}")?;
+            writeln!(std::io::stdout(), "{pod} {}", printable(&line))?;
         }
         Ok(true)
     }

@@ -39,7 +39,7 @@ impl Plan {
             ));
         }
         let run = cluster::block_on(async { Cluster::connect(&key).await?.run(&key).await });
-        self.input.plan(vec![run?])
+        Ok(vec![self.input.plan(run?)?])
     }
 
     pub(super) fn execute(self) -> Result<Exit, Failure> {

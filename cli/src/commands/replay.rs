@@ -49,11 +49,7 @@ impl Replay {
             rounds: Some(finished.plan.rounds),
             seed: Some(finished.plan.seed),
         };
-        let planned = input.plan(vec![new_run(&finished, self.manifest.clone())])?;
-        let planned = planned
-            .into_iter()
-            .next()
-            .ok_or_else(|| Failure::incomplete("the run has no plan"))?;
+        let planned = input.plan(new_run(&finished, self.manifest.clone()))?;
         if self.manifest.is_some() {
             return print(planned.run);
         }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use campaign::compare_runs::FinishedRun;
 use clap::Args;
+use crds::printable::printable;
 
 use super::input::PlannedRun;
 use super::output::{ComparisonFormat, text_options};
@@ -72,7 +73,7 @@ impl Run {
             };
             let exit = done.unwrap_or_else(|failure| {
                 // A failed write to standard error cannot be reported.
-                let _ = writeln!(std::io::stderr(), "{name}: {failure}");
+                let _ = writeln!(std::io::stderr(), "{name}: {}", printable(&failure.to_string()));
                 failure.exit
             });
             worst = worst.max(exit);
@@ -160,8 +161,7 @@ impl Run {
         };
         let mut run = planned.run.clone();
         run.metadata.uid = Some(uid);
-        let again = self.input.plan(vec![run])?;
-        Ok(again.into_iter().next().unwrap_or(planned))
+        self.input.plan(run)
     }
 }
 
@@ -209,7 +209,7 @@ fn print_result(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
     std::io::stdout().lock().write_all(rendered.as_bytes())?;
     written?;
     let why = match &ended.stopped {
-        Some(StopReason::WorkerFailed(message)) => message,
+        Some(StopReason::WorkerFailed(message) | StopReason::MeasurementFailed(message)) => message,
         Some(StopReason::Deadline) => "spec.runPolicy.activeDeadlineSeconds has passed",
         Some(StopReason::Interrupted) => "interrupted",
         None => return Ok(()),

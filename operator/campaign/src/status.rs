@@ -5,6 +5,7 @@ mod bounded;
 mod conditions;
 mod results;
 
+use crds::printable::printable;
 use crds::v1alpha1::{
     BenchmarkRunStatus, FabricSummary, PlacementStatus, Progress, Reason, RecordsReference, State,
 };
@@ -216,7 +217,9 @@ fn best(plan: &Plan, summary: &Summary) -> Option<String> {
 }
 
 fn limit_warnings(warnings: impl Iterator<Item = String>) -> Vec<String> {
-    let mut all: Vec<String> = warnings.map(|warning| clipped(&warning, MAX_TEXT)).collect();
+    let mut all: Vec<String> = warnings
+        .map(|warning| clipped(&printable(&warning), MAX_TEXT))
+        .collect();
     if all.len() > MAX_WARNINGS {
         let more = all.len() - (MAX_WARNINGS - 1);
         all.truncate(MAX_WARNINGS - 1);

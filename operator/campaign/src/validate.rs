@@ -7,6 +7,7 @@ mod devices;
 mod expectations;
 mod factors;
 mod identical;
+mod limits;
 mod many_to_many;
 mod memory;
 mod nixl;
@@ -16,6 +17,7 @@ mod rpc;
 mod scenarios;
 mod seed;
 mod sweep;
+mod text;
 mod transports;
 mod variants;
 
@@ -148,6 +150,8 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
     devices::check(spec, &scenarios, &mut report);
     memory::check(spec, &variants, &scenarios, &mut report);
     expectations::check(spec, &scenarios, &mut report);
+    limits::check(spec, &mut report);
+    text::check(&run.spec, &mut report);
     let Some(baseline) = baseline else {
         let known = variants.into_iter().map(|variant| variant.name).collect();
         report.add(

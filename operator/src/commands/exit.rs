@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use crds::printable::printable;
 use crds::v1alpha1::Outcome;
 
 use campaign::RunOutcome;
@@ -93,7 +94,7 @@ pub fn exit_code(result: Result<Exit, Failure>) -> ExitCode {
         let message = failure.to_string();
         if !message.is_empty() {
             // A failed write to standard error cannot be reported.
-            let _ = writeln!(io::stderr(), "{message}");
+            let _ = writeln!(io::stderr(), "{}", printable(&message));
         }
         failure.exit
     });

@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+pub mod bad_manifests;
 pub mod cluster;
 pub mod operator;
 pub mod proxy;

@@ -3,6 +3,8 @@
 use std::fmt;
 
 use crds::assignment::Workload;
+use crds::printable::character_name;
+use crds::suggestion::did_you_mean;
 use crds::units::{Duration, Size};
 use crds::v1alpha1::{CommandTool, MemoryKind, Metric, NixlDescriptors, RpcChannel, RpcPattern, RpcPayload};
 use snafu::Snafu;
@@ -51,7 +53,10 @@ pub enum ProblemKind {
         name: String,
     },
     /// The baseline is not a variant.
-    #[snafu(display("`{name}` is not a variant. Use one of {}", known.join(", ")))]
+    #[snafu(display("`{name}` is not a variant.{} Use one of {}",
+        did_you_mean(name, known.iter().map(String::as_str)),
+        known.join(", ")
+    ))]
     UnknownBaseline {
         /// Name that the spec gives for the baseline.
         name: String,
@@ -432,6 +437,32 @@ pub enum ProblemKind {
     DuplicateSize {
         /// Size that occurs twice.
         size: Size,
+    },
+    /// A list contains the same element twice.
+    #[snafu(display("this is the same as {first}. Remove one"))]
+    DuplicateElement {
+        /// Path of the first element.
+        first: String,
+    },
+    /// An amount is larger than any machine has.
+    #[snafu(display("{given} is greater than the maximum of {max}. Use a smaller value"))]
+    AmountTooLarge {
+        /// Amount in the spec, with its unit.
+        given: String,
+        /// Maximum amount, with its unit.
+        max: String,
+    },
+    /// A text contains a character that cannot be seen, or that looks like another one.
+    #[snafu(display(
+        "the text contains {} at position {position}, so it is not what it seems to be. Type the text again instead of \
+         copying it",
+        character_name(*character)
+    ))]
+    DeceptiveCharacter {
+        /// The character.
+        character: char,
+        /// Position of the character in the text, starting at 1.
+        position: usize,
     },
     /// A list contains the same payload twice.
     #[snafu(display(
@@ -828,7 +859,10 @@ pub enum ProblemKind {
         efas: u32,
     },
     /// An expectation names a variant or scenario that does not exist.
-    #[snafu(display("`{name}` is not {what}. Use one of {}", known.join(", ")))]
+    #[snafu(display("`{name}` is not {what}.{} Use one of {}",
+        did_you_mean(name, known.iter().map(String::as_str)),
+        known.join(", ")
+    ))]
     UnknownName {
         /// Name that does not exist.
         name: String,

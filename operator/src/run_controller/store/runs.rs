@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crds::deserialization::describe;
 use crds::v1alpha1::BenchmarkRun;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::DynamicObject;
@@ -127,9 +128,12 @@ fn read(object: &DynamicObject) -> Result<BenchmarkRun, String> {
 }
 
 fn deserialize_part<T: DeserializeOwned>(name: &str, value: &Value) -> Result<T, String> {
-    serde_path_to_error::deserialize(value).map_err(|error| match error.path().iter().next() {
-        Some(_) => format!("{name}.{}: {}", error.path(), error.inner()),
-        None => format!("{name}: {}", error.inner()),
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let message = describe(&error.inner().to_string());
+        match error.path().iter().next() {
+            Some(_) => format!("{name}.{}: {message}", error.path()),
+            None => format!("{name}: {message}"),
+        }
     })
 }
 
@@ -288,6 +292,13 @@ mod tests {
         );
         let (missing, _) = unreadable(Value::Null, Value::Null);
         assert!(missing.starts_with("spec: "), "{missing}");
+        let mut provider = valid.clone();
+        provider["transport"] = json!({"libfabric": {"provider": "tpc"}});
+        let (provider, _) = unreadable(provider, Value::Null);
+        assert!(
+            provider.contains("provider: `tpc` is not a valid value. Did you mean `tcp`? Use one of tcp"),
+            "{provider}"
+        );
         for status in [json!({"planHash": "a"}), json!({"execution": {}})] {
             assert!(unreadable(json!(7), status).1);
         }
