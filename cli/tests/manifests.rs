@@ -450,6 +450,35 @@ fn shows_all_errors_in_the_order_of_their_positions() {
 }
 
 #[test]
+fn shows_the_right_form_of_a_value_in_the_wrong_shape() {
+    let text = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: one}\nspec:\n  baseline: base\n  \
+                rounds: 5\n  variants:\n    base: {}\n    fast: {inject: 64}\n  transport: tcp\n  scenarios:\n  \
+                - {name: small, pingPong: [64, 256]}\n  - name: big\n    transfer: {sizes: \"1Mi,2Mi\", window: \"16\"}\n  \
+                expectations:\n  - {variant: fats, scenario: smal, metric: LatencyP5O, decreasePercent: 5}\n";
+    let defects = manifest::parse(text, None).unwrap_err();
+    let found: Vec<String> = defects.iter().map(ToString::to_string).collect();
+    for expected in [
+        "spec.rounds: unknown field `rounds`. It belongs to spec.sampling.",
+        "is not a list; write `variants: [{name: base}, {",
+        "spec.variants[1].inject: 64 is not an object; write `inject: {maxBytes: 64}`",
+        "spec.transport: \"tcp\" is not an object; write `transport: {libfabric: {provider: tcp}}`",
+        "pingPong: [64,256] is not an object; write `pingPong: {sizes: [64, 256]}`",
+        "\"1Mi,2Mi\" is not a list; write `sizes: [\"1Mi\", \"2Mi\"]`",
+        "window: \"16\" is not an integer; write `window: 16`",
+        "metric: `LatencyP5O` is not a valid value. Did you mean `LatencyP50`?",
+        "decreasePercent: 5 is not an object; write `decreasePercent: {min: 5}`",
+        "spec.expectations[0].variant: `fats` is not a variant other than the baseline. Did you mean `fast`?",
+        "spec.expectations[0].scenario: `smal` is not a scenario. Did you mean `small`?",
+    ] {
+        assert!(
+            found.iter().any(|message| message.contains(expected)),
+            "{expected}\n{found:#?}"
+        );
+    }
+    assert_eq!(found.len(), 11, "{found:#?}");
+}
+
+#[test]
 fn shows_at_most_20_errors() {
     let text = MANIFEST.replace("sizes: [64]", &format!("sizes: [{}64]", "0, ".repeat(30)));
     let directory = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ use super::{Defect, ManifestError, Overlay, position, read};
 
 /// Why an overlay and the transports of variants do not fit each other, and what to do.
 const OVERLAY_AND_VARIANTS: &str = "The overlay replaces `spec.transport`, but not the transports of variants, which are \
-    what this run compares. Edit a copy of the file instead, so that the transports of all variants exist on this machine";
+    what this run compares. If the transports of the run exist on this machine, omit the overlay; otherwise, edit a copy of the file";
 
 /// The runs of a file.
 pub struct Manifest {

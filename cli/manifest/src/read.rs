@@ -143,11 +143,21 @@ fn add_problems(rules: Vec<Defect>, run: &BenchmarkRun, repaired: &Repaired, fou
         .into_iter()
         .filter(|rule| !problems.iter().any(|problem| is_same(rule, problem)));
     let rules: Vec<Defect> = rules.collect();
-    for defect in rules.into_iter().chain(problems.into_iter().map(Defect::from)) {
-        let path = defect.path.clone().unwrap_or_default();
+    let problems = problems.into_iter().map(|problem| {
+        let is_consequence = match names_the_valid_values(&problem) {
+            true => repaired.may_rename(),
+            false => repaired.may_be_a_consequence(&problem.path),
+        };
+        (Defect::from(problem), is_consequence)
+    });
+    let rules = rules.into_iter().map(|rule| {
+        let is_consequence = repaired.may_be_a_consequence(rule.path.as_deref().unwrap_or_default());
+        (rule, is_consequence)
+    });
+    for (defect, is_consequence) in rules.chain(problems) {
         let defect = in_file(defect, repaired);
         let is_known = found.iter().any(|known| known.path == defect.path);
-        if !is_known && !(has_violations && repaired.may_be_a_consequence(&path)) {
+        if !is_known && !(has_violations && is_consequence) {
             found.push(defect);
         }
     }

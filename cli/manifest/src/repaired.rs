@@ -89,6 +89,14 @@ impl Repaired {
         })
     }
 
+    /// Whether the name of a variant or a scenario is unclear, so that a reference to it may be correct.
+    pub(super) fn may_rename(&self) -> bool {
+        self.uncertain.iter().any(|path| {
+            let is_list = path == "spec.variants" || path == "spec.scenarios";
+            is_list || path.ends_with("].name") || section(path) == path && path.ends_with(']')
+        })
+    }
+
     /// Whether a problem at `path` may be the consequence of a value whose meaning is unclear: one in the same variant,
     /// scenario or section. Expectations depend on all others.
     pub(super) fn may_be_a_consequence(&self, path: &str) -> bool {

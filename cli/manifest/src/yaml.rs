@@ -62,6 +62,9 @@ fn invalid(error: &serde_yaml::Error) -> Defect {
             .strip_suffix(end.as_str())
             .map_or(message.clone(), str::to_owned);
     }
+    if message.contains("cannot start any token") {
+        message.push_str(". Indent with spaces instead of tabs, and write a value that starts with @, ` or % in quotation marks");
+    }
     Defect {
         position,
         ..Defect::file(format!("invalid or unsupported YAML: {message}"))

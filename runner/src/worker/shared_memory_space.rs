@@ -65,7 +65,10 @@ fn needs(assignment: &Assignment, workers: u64, online_cpus: u64) -> Vec<(u64, &
     let measured = assignment.arms.iter().filter(|arm| {
         assignment.scenarios.iter().any(|scenario| {
             let workload = &scenario.workload;
-            workload.command().is_none() && !workload.is_off_fabric(arm.channel)
+            // Parameter serving in Filesystem and Multicast mode uses no transport.
+            workload.command().is_none()
+                && workload.serving().is_none()
+                && !workload.is_off_fabric(arm.channel)
         })
     });
     let mut needs = Vec::new();
@@ -80,7 +83,10 @@ fn needs(assignment: &Assignment, workers: u64, online_cpus: u64) -> Vec<(u64, &
             TransportSpec::Libfabric(libfabric) if libfabric.provider == LibfabricProvider::Shm => {
                 needs.push((online_cpus * SHM_BYTES_PER_CPU, "libfabric's shm provider"));
             }
-            TransportSpec::Ucx(ucx) if ucx.uses(UcxTransport::Sm) && ucx.settings.is_empty() => {
+            // With another transport, UCX may do without shared memory.
+            TransportSpec::Ucx(ucx)
+                if ucx.uses(UcxTransport::Sm) && !ucx.uses_network() && ucx.settings.is_empty() =>
+            {
                 let needed = UCX_BYTES_PER_WORKER * workers * u64::from(ucx.rails);
                 needs.push((needed, "UCX over shared memory"));
             }

@@ -1,6 +1,7 @@
 //! Finds the right form of a value that was written in the wrong shape, such as a single value in place of a list.
 //! Performs no I/O.
 
+use crds::units::Size;
 use serde_json::{Map, Value, json};
 
 use super::lookup::{alternatives, options, required};
@@ -36,7 +37,7 @@ fn type_of(schema: &Value) -> Option<&str> {
 /// Whether a scalar has the type that the schema requires.
 fn fits(given: &Value, schema: &Value) -> bool {
     if schema.get("x-kubernetes-int-or-string").is_some() {
-        return given.is_u64() || given.is_string();
+        return given.is_u64() || given.as_str().is_some_and(|text| text.parse::<Size>().is_ok());
     }
     match type_of(schema) {
         Some("string") => given
@@ -139,6 +140,10 @@ fn as_object(given: &Value, schema: &Value, levels: usize) -> Option<Value> {
     }
     if given.is_array() && properties.get("sizes").is_some() {
         return Some(json!({"sizes": given}));
+    }
+    // A single number where a range is expected is its lower end.
+    if given.is_number() && properties.get("max").is_some() {
+        return field_with("min", given, properties);
     }
     let [item] = given.as_array()?.as_slice() else {
         return None;
@@ -280,6 +285,7 @@ mod tests {
         let sizes = json!({"type": "array", "items": {"x-kubernetes-int-or-string": true}});
         assert_eq!(form(json!(64), &sizes).unwrap(), "[64]");
         assert_eq!(form(json!("32Ki"), &sizes).unwrap(), "[\"32Ki\"]");
+        assert_eq!(form(json!("64, 1Mi"), &sizes).unwrap(), "[64, \"1Mi\"]");
         assert_eq!(form(json!(null), &sizes), None);
         let transports = json!({"type": "array", "items": {"type": "string", "enum": ["tcp", "rc"]}});
         assert_eq!(form(json!("tcp"), &transports).unwrap(), "[tcp]");

@@ -145,7 +145,13 @@ fn wrong_type(given: &Value, expected: &str, schema: &Value, path: &str) -> (Str
     let value = shown(given);
     let Some(form) = shape::right_form(given, schema) else {
         let example = example(schema).map_or_else(String::new, |example| format!("; write {example}"));
-        return (format!("{value} is not {expected}{example}"), None);
+        // A field that has a default can be omitted.
+        let is_optional = schema.get("default").is_some() || schema.get("nullable").is_some();
+        let omitted = || schema.get("default").cloned().unwrap_or_default();
+        return (
+            format!("{value} is not {expected}{example}"),
+            is_optional.then(|| Repair::Replace(omitted())),
+        );
     };
     let text = shape::yaml(&form);
     let name = path.rsplit('.').next().unwrap_or(path);

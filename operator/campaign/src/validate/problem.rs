@@ -9,6 +9,8 @@ use crds::units::{Duration, Size};
 use crds::v1alpha1::{CommandTool, MemoryKind, Metric, NixlDescriptors, RpcChannel, RpcPattern, RpcPayload};
 use snafu::Snafu;
 
+use crate::format::pluralized;
+
 /// A problem in a run's spec.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
@@ -71,8 +73,9 @@ pub enum ProblemKind {
     BaselineCoalesces,
     /// The transport of a variant has a different number of rails than the transport of the run.
     #[snafu(display(
-        "{rails} rails, but `spec.transport` has {expected}: all arms must use the same number of rails. Set `rails` \
-         to {expected}"
+        "{}, but `spec.transport` has {expected}: all arms must use the same number of rails. Set `rails` \
+         to {expected}",
+        pluralized((*rails).into(), "rail")
     ))]
     UnequalRails {
         /// Number of rails of the variant.
