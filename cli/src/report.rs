@@ -8,6 +8,7 @@
 mod arm_values;
 mod comparison;
 pub mod csv;
+pub mod differences;
 pub mod factors;
 pub mod html;
 pub mod imported;

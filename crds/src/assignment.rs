@@ -74,6 +74,10 @@ pub struct Assignment {
     pub rounds: Vec<RoundAssignment>,
     /// Maximum duration of a single case, in seconds.
     pub case_deadline_seconds: u32,
+    /// Environment variables that variants of the run set, in this leg or in others. If set, the workers record which
+    /// files their processes load, and what these files know about the variables. Unset if all variants share a process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assessed_variables: Option<Vec<String>>,
 }
 
 /// Identity of an attempt. Every rendezvous message contains it.

@@ -8,6 +8,7 @@
 
 mod case;
 mod command_log;
+mod configuration;
 mod durations;
 mod environment;
 mod hardware;
@@ -23,6 +24,10 @@ pub use case::{
     Posted, PostingCounters, PrintedRange, SideReport, Simultaneous, SoftwareDevice,
 };
 pub use command_log::{CommandLog, CommandProgram, LogLine, LogLineKind, LogStream};
+pub use configuration::{
+    ConfigurationRecord, LoadedFile, MAX_RECORDED_FILES, MAX_RECORDED_VARIABLES, VariableFacts,
+    VariableKnowledge,
+};
 pub use durations::Durations;
 pub use environment::{
     ClockFacts, ColdRecord, EndpointsRecord, FabricFacts, HostEnvironment, InjectLimits, LibraryFacts,
@@ -54,6 +59,8 @@ pub enum Record {
     Cold(ColdRecord),
     /// Protocols that the library used for an arm on one worker. Written only if the library reports them.
     Protocols(Box<ProtocolsRecord>),
+    /// Files that the processes of arms loaded, and what these files know about the environment variables of the arms.
+    Configuration(Box<ConfigurationRecord>),
     /// Result of a case on one pair of workers.
     Case(Box<CaseRecord>),
     /// End of a block. The records of all cases of the block precede this record.

@@ -20,7 +20,7 @@ use crate::direct::serve::{ServeFlags, serve};
 use crate::extension::{self, ExtensionOptions};
 use crate::instrument::select::TransportSelector;
 use crate::worker::{self, WorkerOptions};
-use crate::{command, copy_library, ffi, install, instrument, probe};
+use crate::{command, configuration, copy_library, ffi, install, instrument, probe};
 
 /// Runs on each node of a benchmark, transfers data over the fabric, and reports measurements.
 #[derive(Debug, Parser)]
@@ -98,6 +98,9 @@ enum Command {
     /// Supervise an external command. Instruments start this command.
     #[command(hide = true)]
     Supervise,
+    /// Assess environment variables and loaded files. Instruments start this command.
+    #[command(hide = true)]
+    Assess,
     /// Try one transport or memory kind. `probe` starts this command.
     #[command(hide = true)]
     Attempt {
@@ -181,6 +184,11 @@ pub fn main_with(selector: &dyn TransportSelector) -> ExitCode {
         },
         Command::Supervise => match command::run() {
             Ok(()) => (0, None),
+            Err(error) => (3, Some(error.to_string())),
+        },
+        Command::Assess => match configuration::assess::run() {
+            // Some libraries crash in their exit handlers.
+            Ok(()) => ffi::exit_now(0),
             Err(error) => (3, Some(error.to_string())),
         },
         Command::Attempt { target } => match print_attempt(selector, &target) {

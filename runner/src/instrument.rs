@@ -2,6 +2,7 @@
 //! the worker over a socket on standard input, so that libraries may print to standard output and standard error.
 
 pub mod arm;
+mod configuration;
 mod cpus;
 mod failure;
 mod flow_coordinator;

@@ -7,6 +7,7 @@ pub mod arm_endpoints;
 mod attempt;
 pub mod cli;
 pub mod command;
+pub mod configuration;
 mod copy_library;
 pub mod direct;
 pub mod environment;

@@ -3,6 +3,7 @@
 //! [`coordinator`] sends commands and writes records. [`gang`] exchanges messages with the workers and tracks lost
 //! workers. [`tournament`], `merge`, `operation_counts` and `setup_failures` perform no I/O.
 
+mod configurations;
 pub mod coordinator;
 mod endpoints;
 pub mod gang;

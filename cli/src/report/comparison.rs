@@ -49,7 +49,9 @@ impl From<&Comparison> for ComparisonText {
             (Some(Verdict::Regressed), _) => (ResultClass::Regressed, "Regressed"),
             (Some(Verdict::NoChange), _) => (ResultClass::NoChange, "NoChange"),
             (Some(Verdict::Inconclusive), _) => (ResultClass::Inconclusive, "Inconclusive"),
-            (None, Some(Withheld::NotEngaged { .. })) => (ResultClass::NotEngaged, "NotEngaged"),
+            (None, Some(Withheld::NotEngaged { .. } | Withheld::NoEffect { .. })) => {
+                (ResultClass::NotEngaged, "NotEngaged")
+            }
             (None, Some(Withheld::Identical { .. } | Withheld::NotApplicable { .. })) => {
                 (ResultClass::NotApplicable, "n/a")
             }
@@ -66,6 +68,7 @@ impl From<&Comparison> for ComparisonText {
             (
                 Some(
                     Withheld::NotEngaged { message, .. }
+                    | Withheld::NoEffect { message }
                     | Withheld::Identical { message }
                     | Withheld::NotApplicable { message },
                 ),

@@ -148,6 +148,10 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 78] 
         let optimization = evidence.optimization.name();
         format!("{optimization}={:?}", evidence.engagement)
     });
+    let differences = cell.differences.iter().map(|difference| {
+        let name = difference.subject.split('=').next().unwrap_or_default();
+        format!("{name}={:?}", difference.engagement)
+    });
     [
         report.plan.run.clone(),
         scenario
@@ -188,7 +192,7 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 78] 
         cell.cases.to_string(),
         cell.valid_cases.to_string(),
         cell.invalid_reason().unwrap_or_default(),
-        optimizations.collect::<Vec<_>>().join(";"),
+        optimizations.chain(differences).collect::<Vec<_>>().join(";"),
         cell.fabric
             .as_ref()
             .map(|proof| format!("{:?}", proof.proof))

@@ -8,7 +8,9 @@ use crds::printable::printable;
 
 use super::comparison::{BaselineText, ComparisonText};
 use super::result_table::ResultTable;
-use super::{Report, arm_values, factors, isolated, labels, noise, overview, serving, stopping, sweep};
+use super::{
+    Report, arm_values, differences, factors, isolated, labels, noise, overview, serving, stopping, sweep,
+};
 
 /// Maximum number of warnings shown. The JSON and HTML reports contain all of them.
 const MAX_WARNINGS: usize = 5;
@@ -26,6 +28,7 @@ pub fn render(report: &Report<'_>) -> String {
         }
         isolated_tests(&mut text, report, index, scenario);
         factor_effects(&mut text, report, index, scenario);
+        environment(&mut text, report, index, scenario);
         if let Some(workers) = serving::workers(report, index) {
             result_table(&mut text, scenario, &workers);
         }
@@ -161,6 +164,30 @@ fn result_table(text: &mut String, scenario: &PlannedScenario, table: &ResultTab
     }
     for note in &table.notes {
         line(text, &format!("\n{}", escape(note)));
+    }
+}
+
+/// Appends a table with a row for each environment variable, library and image in which an arm differs from the baseline.
+fn environment(text: &mut String, report: &Report<'_>, index: usize, scenario: &PlannedScenario) {
+    let found = differences::of_scenario(report, index);
+    if found.is_empty() {
+        return;
+    }
+    let name = escape(&scenario.assignment.name);
+    line(
+        text,
+        &format!("\n**{name}**: did the environments take effect?\n"),
+    );
+    let heads = ["arm", "difference", "evidence"];
+    row(text, heads.map(str::to_owned).into_iter());
+    row(text, ["---"; 3].map(str::to_owned).into_iter());
+    for difference in found {
+        let cells = [
+            escape(difference.arm),
+            escape(&difference.evidence.subject),
+            escape(&difference.description()),
+        ];
+        row(text, cells.into_iter());
     }
 }
 

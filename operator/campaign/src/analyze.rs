@@ -212,6 +212,7 @@ fn outlook(comparison: &Comparison) -> Outlook {
             | Withheld::NoCommonRound
             | Withheld::Contradicted { .. }
             | Withheld::NotEngaged { .. }
+            | Withheld::NoEffect { .. }
             | Withheld::DifferentDevices { .. },
         ) => Outlook::NoAnswer,
     }

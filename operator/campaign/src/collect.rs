@@ -14,7 +14,9 @@ pub mod framing;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::record::{ColdRecord, EndRecord, EndpointsRecord, HelloRecord, ProtocolsRecord, WarningRecord};
+use crds::record::{
+    ColdRecord, ConfigurationRecord, EndRecord, EndpointsRecord, HelloRecord, ProtocolsRecord, WarningRecord,
+};
 
 pub use case::{Case, CaseOutcome, Measured, PingTimes, ServingTimes, Side, SidePosts};
 pub use collector::Collector;
@@ -35,6 +37,8 @@ pub struct Reports {
     pub cold: Vec<FromStream<ColdRecord>>,
     /// Protocols that the libraries used for each arm, by leg and worker.
     pub protocols: Vec<FromStream<ProtocolsRecord>>,
+    /// Files that the arms' processes loaded, and what these files know about environment variables, by leg.
+    pub configurations: Vec<FromStream<ConfigurationRecord>>,
     /// Cases of all verified blocks.
     pub cases: Vec<Case>,
     /// The first [`MAX_WARNINGS`] warnings from the workers.
@@ -51,6 +55,8 @@ pub struct Reports {
 
 /// Maximum number of stored warnings. Further warnings are only counted.
 pub const MAX_WARNINGS: usize = 1000;
+/// Maximum number of stored configuration records.
+pub const MAX_CONFIGURATIONS: usize = 4096;
 /// Maximum number of stored faults. Further faults are only counted.
 pub const MAX_FAULTS: usize = 100;
 
@@ -115,6 +121,7 @@ impl Reports {
             endpoints: filter_streams(&self.endpoints, &includes),
             cold: filter_streams(&self.cold, &includes),
             protocols: filter_streams(&self.protocols, &includes),
+            configurations: filter_streams(&self.configurations, &includes),
             cases: cases.cloned().collect(),
             warnings: filter_streams(&self.warnings, &includes),
             done: done.map(|(leg, blocks)| (*leg, blocks.clone())).collect(),

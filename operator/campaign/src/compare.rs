@@ -225,6 +225,13 @@ pub enum Withheld {
         /// Why the optimization did not take effect.
         message: String,
     },
+    /// The arm differs from the baseline only in its environment, library or image, and none of these differences can
+    /// have an effect.
+    #[snafu(display("NotEngaged: {message}"))]
+    NoEffect {
+        /// Why the differences cannot have an effect.
+        message: String,
+    },
     /// A control at the same size shows a change although it is identical to the baseline.
     #[snafu(display(
         "suspect: {control} changed by {low:+.1} to {high:+.1} % although it is identical to the baseline, so something \

@@ -14,7 +14,7 @@ mod library_settings;
 mod role;
 mod scenarios;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crds::assignment::{InstrumentProcess, RoundAssignment, ScenarioAssignment, pilot};
 use crds::striping::StripingRule;
@@ -434,6 +434,17 @@ impl Plan {
     /// Largest number of flows of a worker that run concurrently.
     pub fn flows_of_a_worker(&self) -> u32 {
         self.many_to_many.map_or(1, ManyToMany::max_flows_of_a_worker)
+    }
+
+    /// Environment variables that the variants set, sorted by name. `None` if all arms share a process, so that none of
+    /// them differs in its environment, library or image.
+    pub fn assessed_variables(&self) -> Option<Vec<String>> {
+        let separate = |arm: &Arm| arm.separation != Separation::Tuning;
+        let names: BTreeSet<&String> = self.arms.iter().flat_map(|arm| arm.process.env.keys()).collect();
+        self.arms
+            .iter()
+            .any(separate)
+            .then(|| names.into_iter().cloned().collect())
     }
 
     /// Cell of `arm` at `size_bytes` in the scenario with index `scenario`; `None` if the plan has no such cell.

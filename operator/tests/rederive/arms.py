@@ -27,7 +27,8 @@ class Arm:
         self.transport = variant.get("transport") or spec["transport"]
         self.channel = variant.get("channel", "Transport")
         self.arguments = variant.get("arguments") or []
-        self.process = (environment, variant.get("library"), self.transport)
+        library = (variant.get("libraryImage"), variant["library"]) if variant.get("library") else None
+        self.process = (environment, library, self.transport)
 
     def other_variables(self):
         """The environment variables that may affect more than the library of a transport."""

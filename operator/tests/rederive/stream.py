@@ -54,12 +54,13 @@ class Records:
     `blocks` contains the cases of each block that a stream finished, each with the leg and the attempt of its stream.
     If several streams finished a block, the first of them counts. `hellos` and `endpoints` contain the records of each
     stream, and `protocols` contains the protocols of each leg. `omitted_protocols` contains the keys of the protocol
-    records that omit some protocols.
+    records that omit some protocols. `configurations` contains the loaded files, and what they know about environment
+    variables, by arm, command scenario and rank.
     """
 
     def __init__(self, text, uid, plan_hash):
         self.blocks, self.hellos, self.endpoints, self.protocols = {}, {}, {}, {}
-        self.omitted_protocols = set()
+        self.omitted_protocols, self.configurations = set(), {}
         stream, pending = None, {}
         for sequence, record in lines(text):
             if sequence == 0:
@@ -82,12 +83,31 @@ class Records:
             if key not in self.protocols and record.get("omitted"):
                 self.omitted_protocols.add(key)
             self.protocols.setdefault(key, record["protocols"])
+        if record["kind"] == "configuration":
+            for arm in record["arms"]:
+                for rank in record["ranks"]:
+                    self.configure((arm, record.get("scenario"), rank), record)
         if record["kind"] == "case":
             pending.setdefault(record["block"], []).append({**record, "stream": stream})
         if record["kind"] == "block":
             cases = pending.pop(record["block"], [])
             if len(cases) == record["cases"]:
                 self.blocks.setdefault(record["block"], cases)
+
+    def configure(self, key, record):
+        """Adds a configuration record. If several attempts or legs recorded different files, the files are unknown."""
+        files = record.get("filesSha256")
+        new = {"variables": {}, "files": set(), "hash": files}
+        known = self.configurations.setdefault(key, new)
+        for one in record.get("variables") or []:
+            known["variables"].setdefault(one["name"], one)
+        known["files"] |= {one["sha256"] for one in record.get("files") or [] if "sha256" in one}
+        if known["hash"] != files:
+            known["hash"] = None
+
+    def configuration(self, arm, scenario):
+        """The configurations of an arm by rank, in a command scenario or, with None, of its instrument process."""
+        return {key[2]: one for key, one in self.configurations.items() if key[:2] == (arm, scenario)}
 
     def cases(self, purpose):
         """The cases of this pass, in block order."""

@@ -2,6 +2,8 @@
 
 import math
 
+from . import differences
+
 
 def reason(run, key, rounds, suspect, last=math.inf):
     """The most fundamental reason, as named in the `withheld` field of a comparison. `rounds` is the number of
@@ -22,6 +24,8 @@ def reason(run, key, rounds, suspect, last=math.inf):
         return "ControlViolated"
     engaged = set(run.engagements(key, last).values())
     if "NotEngaged" in engaged:
+        return "NotEngaged"
+    if differences.are_inert(run, key):
         return "NotEngaged"
     role = run.plan.role_of(key)
     if role == "not applicable" or (role == "variant" and engaged == {"NotApplicable"} and same_chunks(run.plan, key)):

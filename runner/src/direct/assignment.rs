@@ -101,6 +101,7 @@ pub fn assignment(request: &Request, rendezvous: Rendezvous, local: &LocalChoice
         operation_counts: Vec::new(),
         rounds: integrity.into_iter().chain([measured]).collect(),
         case_deadline_seconds: request.case_timeout_seconds,
+        assessed_variables: None,
     }
 }
 

@@ -76,6 +76,17 @@ impl Opener {
         self.round
     }
 
+    /// Assignment of the leg, without its rounds.
+    pub(super) fn assignment(&self) -> &Assignment {
+        &self.assignment
+    }
+
+    /// Indexes of the arms of this process, with the arms.
+    pub(super) fn own_arms(&self) -> impl Iterator<Item = (u32, &ArmAssignment)> {
+        let arms = (0..).zip(&self.assignment.arms);
+        arms.filter(|(_, arm)| arm.process == self.process)
+    }
+
     pub(super) fn case_deadline(&self) -> Duration {
         Duration::from_secs(self.assignment.case_deadline_seconds.into())
     }

@@ -6,7 +6,7 @@
 //! may also send [`Reply::Reached`].
 
 use crds::assignment::Assignment;
-use crds::record::{CaseFailure, ColdRecord, FabricFacts, ProtocolsRecord};
+use crds::record::{CaseFailure, ColdRecord, ConfigurationRecord, FabricFacts, ProtocolsRecord};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -50,6 +50,9 @@ pub enum Request {
         /// Round number.
         round: u32,
     },
+    /// Report which files are loaded, and what they know about the environment variables of the arms. The reply is
+    /// [`Reply::Configured`].
+    Configuration,
     /// Close all endpoints. The reply is [`Reply::Closed`].
     Close,
     /// Exit. The reply is [`Reply::Left`].
@@ -95,6 +98,8 @@ pub enum Reply {
     },
     /// Setup costs of the arms.
     Cold(Vec<ColdRecord>),
+    /// Configuration of this process and of the commands that it has executed.
+    Configured(Vec<ConfigurationRecord>),
     /// All endpoints are closed. Contains the protocols that the libraries report, by arm.
     Closed(Vec<ProtocolsRecord>),
     /// The instrument exits.

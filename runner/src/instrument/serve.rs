@@ -6,10 +6,11 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use crds::names::{ENV_SAMPLES_DIRECTORY, ENV_VARIANT};
-use crds::record::{CaseFailure, ColdRecord, FabricFacts, ProtocolsRecord};
+use crds::record::{CaseFailure, ColdRecord, ConfigurationRecord, FabricFacts, ProtocolsRecord};
 use serde_json::value::RawValue;
 
 use super::arm::{Arm, CaseOutcome};
+use super::configuration;
 use super::failure::internal;
 use super::flow_coordinator::SocketFlowCoordinator;
 use super::open::Opener;
@@ -85,6 +86,7 @@ impl<'c> Server<'c> {
             }
             Request::Flows(_) => return None,
             Request::Cold { round } => Reply::Cold(self.cold(round)),
+            Request::Configuration => Reply::Configured(self.configuration()),
             Request::Close => Reply::Closed(self.close()),
             Request::Leave => Reply::Left,
         })
@@ -184,6 +186,13 @@ impl<'c> Server<'c> {
             });
         }
         records
+    }
+
+    fn configuration(&self) -> Vec<ConfigurationRecord> {
+        let Some(opener) = &self.opener else {
+            return Vec::new();
+        };
+        configuration::records(opener, &self.arms)
     }
 
     /// Closes the endpoints of all arms. Returns a record for each arm whose library reports its protocols.

@@ -68,7 +68,8 @@ pub(super) fn shorten_messages(record: &mut Record) {
             record.omitted += omitted as u64;
             record.protocols.truncate(MAX_PROTOCOLS);
         }
-        Record::Hello(_) | Record::Cold(_) | Record::Block(_) => {}
+        // The worker limits the texts of a configuration.
+        Record::Hello(_) | Record::Cold(_) | Record::Configuration(_) | Record::Block(_) => {}
     }
 }
 

@@ -4,8 +4,8 @@
 
 use crds::assignment::{AttemptIdentity, Extent, Pass};
 use crds::record::{
-    CaseFailure, ColdRecord, EndRecord, FabricFacts, HostEnvironment, IntegrityReport, ProtocolsRecord,
-    SideReport, WarningReason,
+    CaseFailure, ColdRecord, ConfigurationRecord, EndRecord, FabricFacts, HostEnvironment, IntegrityReport,
+    ProtocolsRecord, SideReport, WarningReason,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -253,6 +253,8 @@ pub enum WorkerReport {
         cold: Vec<ColdRecord>,
         /// Protocols that the libraries report.
         protocols: Vec<ProtocolsRecord>,
+        /// Configurations of the processes.
+        configurations: Vec<ConfigurationRecord>,
     },
     /// An instrument has stopped. Its arms continue when the instruments are restarted.
     InstrumentLost,

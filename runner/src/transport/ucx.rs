@@ -12,6 +12,7 @@
 //! | `completion` | polls the workers |
 //! | `close` | closes the rails and reads the protocols that were used |
 //! | `error` | converts failures to transport errors |
+//! | `variables` | lists the settings of a library and its modules |
 //! | `ffi` | all calls to the library |
 //!
 //! A send is a tagged message with the immediate data as its tag, or an active message with the immediate data as its
@@ -31,9 +32,11 @@ mod posting;
 mod rules;
 #[cfg(test)]
 mod tests;
+mod variables;
 
 pub use memory::UcxRegion;
 pub use rules::environment::required_variables as required_environment;
+pub use variables::{ListedSettings, list_settings};
 
 use super::turns::RailTurns;
 use super::{

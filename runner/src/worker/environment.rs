@@ -121,6 +121,7 @@ mod tests {
             operation_counts: Vec::new(),
             rounds: Vec::new(),
             case_deadline_seconds: 1,
+            assessed_variables: None,
         }
     }
 

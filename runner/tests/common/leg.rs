@@ -90,6 +90,7 @@ impl Leg {
                 blocks: vec![block],
             }],
             case_deadline_seconds: 60,
+            assessed_variables: None,
         }
     }
 }

@@ -96,6 +96,7 @@ impl<T: Transport> Pair<T> {
             operation_counts: Vec::new(),
             rounds: Vec::new(),
             case_deadline_seconds: 60,
+            assessed_variables: None,
         };
         let open = |rank| {
             let config = open_config(&arm, &assignment, rank);

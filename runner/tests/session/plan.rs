@@ -65,6 +65,7 @@ pub fn assignment(workers: u32, transport: TransportSpec, rounds: u32) -> Assign
         operation_counts: Vec::new(),
         rounds: (0..=rounds).map(&mut round).collect(),
         case_deadline_seconds: 30,
+        assessed_variables: None,
     }
 }
 

@@ -10,7 +10,7 @@ use super::legend::{is_control, legend};
 use super::plot::{self, Curve, Curves, Dot, EffectPlot, Point, Tail};
 use super::verdicts::arm_name;
 use super::{HtmlError, factors, isolated, plot_markup, result_tables, serving};
-use crate::report::{Report, labels, noise, overview};
+use crate::report::{Report, differences, labels, noise, overview};
 
 /// Maximum number of sizes with a tail plot.
 const MAX_TAILS: usize = 12;
@@ -227,7 +227,7 @@ fn tail_plot(report: &Report<'_>, index: usize, size: u64) -> Result<String, plo
     plot::tails(&description, &tails)
 }
 
-/// Table that shows whether each optimization took effect, with the evidence.
+/// Table that shows whether each optimization, environment variable, library and image took effect, with the evidence.
 fn evidence(report: &Report<'_>, index: usize) -> Markup {
     let cells_of = |arm: usize| -> Vec<&CellSummary> {
         let cells = report.evaluation.summary.cells.iter();
@@ -241,7 +241,7 @@ fn evidence(report: &Report<'_>, index: usize) -> Markup {
             table {
                 thead {
                     tr {
-                        th scope="col" { "arm" } th scope="col" { "optimization" } th scope="col" { "engagement" }
+                        th scope="col" { "arm" } th scope="col" { "optimization or variable" } th scope="col" { "engagement" }
                         th scope="col" { "sizes" } th scope="col" { "evidence" }
                     }
                 }
@@ -257,6 +257,15 @@ fn evidence(report: &Report<'_>, index: usize) -> Markup {
                                     td { (reason) }
                                 }
                             }
+                        }
+                    }
+                    @for difference in differences::of_scenario(report, index) {
+                        tr {
+                            th scope="row" { (difference.arm) }
+                            td { code { (difference.evidence.subject) } }
+                            td { (format!("{:?}", difference.evidence.engagement)) }
+                            td { "all" }
+                            td { (format!("{:?}: {}", difference.evidence.finding, difference.evidence.reason)) }
                         }
                     }
                 }

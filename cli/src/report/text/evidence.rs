@@ -1,10 +1,11 @@
-//! Whether the optimizations of a scenario took effect: one line for each variant and optimization.
+//! Whether the optimizations of a scenario, and the environment variables, libraries and images of its arms, took effect:
+//! one line for each variant and optimization or difference.
 
 use campaign::summarize::CellSummary;
 use crds::v1alpha1::{Engagement, Optimization};
 
 use super::push_line;
-use crate::report::{Report, labels, overview};
+use crate::report::{Report, differences, labels, overview};
 
 const OPTIMIZATIONS: [Optimization; 3] = [
     Optimization::Inject,
@@ -12,6 +13,7 @@ const OPTIMIZATIONS: [Optimization; 3] = [
     Optimization::Coalesce,
 ];
 
+/// Appends the evidence about the arms of the scenario with index `scenario`.
 pub(super) fn render(text: &mut String, report: &Report<'_>, scenario: usize, width: u16) {
     let cells_of = |arm: usize| -> Vec<&CellSummary> {
         let cells = report.evaluation.summary.cells.iter();
@@ -45,5 +47,10 @@ pub(super) fn render(text: &mut String, report: &Report<'_>, scenario: usize, wi
                 push_line(text, "evidence", &evidence, width);
             }
         }
+    }
+    for difference in differences::of_scenario(report, scenario) {
+        let (arm, subject) = (difference.arm, &difference.evidence.subject);
+        let evidence = format!("{arm}: {subject} {}", difference.description());
+        push_line(text, "evidence", &evidence, width);
     }
 }

@@ -11,7 +11,7 @@ use super::case::Case;
 use super::expected::ExpectedBlocks;
 use super::fault::{BlockFault, Fault, FaultKind, RefusedStream};
 use super::framing::{Framing, RawLine};
-use super::{FromStream, MAX_FAULTS, MAX_WARNINGS, Reports, Stream};
+use super::{FromStream, MAX_CONFIGURATIONS, MAX_FAULTS, MAX_WARNINGS, Reports, Stream};
 use crate::plan::HashedPlan;
 
 /// Reads streams of one run and plan, one after another. Memory use is bounded: each block of the plan is stored only
@@ -387,6 +387,17 @@ impl Collector {
                 if self.protocols.insert(key) {
                     let record = *record;
                     reports.protocols.push(FromStream { leg, attempt, record });
+                }
+            }
+            Record::Configuration(record) => {
+                let record = *record;
+                // A later attempt repeats the configuration.
+                let is_known = reports
+                    .configurations
+                    .iter()
+                    .any(|known| known.leg == leg && known.record == record);
+                if !is_known && reports.configurations.len() < MAX_CONFIGURATIONS {
+                    reports.configurations.push(FromStream { leg, attempt, record });
                 }
             }
             Record::Warning(record) if reports.warnings.len() < MAX_WARNINGS => {

@@ -332,7 +332,7 @@ impl Cell<'_> {
             let reason = comparison.reason.as_ref()?;
             let blocks = comparison.is_untrusted()
                 || comparison.is_suspect()
-                || matches!(reason, Withheld::NotEngaged { .. });
+                || matches!(reason, Withheld::NotEngaged { .. } | Withheld::NoEffect { .. });
             blocks.then(|| reason.clone())
         })
     }

@@ -9,7 +9,7 @@ use super::{Comparison, Withheld};
 use crate::collect::Reports;
 use crate::plan::{LIBRARY_NOT_USED, Leg, Plan, Role, Separation};
 use crate::stats::{Margin, NullCheck, StatsError, null_check};
-use crate::summarize::Summary;
+use crate::summarize::{Summary, are_inert};
 
 /// Removes every verdict that must not be reported and records the reason.
 pub(super) fn withhold_verdicts(
@@ -71,6 +71,7 @@ fn reason_to_withhold(
             violations.get(&scope).cloned()
         })
         .or_else(|| not_engaged(summary, comparison))
+        .or_else(|| no_effect(plan, summary, comparison))
         .or_else(|| match comparison.role {
             Role::ControlArm => Some(Withheld::Control),
             Role::NegativeControl => Some(Withheld::Identical {
@@ -120,6 +121,19 @@ fn not_engaged(summary: &Summary, comparison: &Comparison) -> Option<Withheld> {
     Some(Withheld::NotEngaged {
         optimization: missing.optimization,
         message: missing.reason.clone(),
+    })
+}
+
+/// Why a variant that differs from the baseline only in its environment, library or image has no verdict: none of these
+/// differences can have an effect.
+fn no_effect(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Option<Withheld> {
+    let scenario = plan.scenarios.get(comparison.scenario)?;
+    let cell = summary.cell(comparison.scenario, comparison.size_bytes, comparison.arm)?;
+    are_inert(plan, scenario, comparison.arm, &cell.differences).then(|| {
+        let reasons = cell.differences.iter().map(|one| one.reason.as_str());
+        Withheld::NoEffect {
+            message: reasons.collect::<Vec<_>>().join("; "),
+        }
     })
 }
 

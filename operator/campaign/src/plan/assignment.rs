@@ -70,6 +70,7 @@ pub fn assignment(plan: &Plan, leg: &Leg, inputs: AssignmentInputs<'_>) -> Assig
             .filter_map(|round| without_finished_blocks(round, finished_blocks))
             .collect(),
         case_deadline_seconds: plan.case_deadline_seconds,
+        assessed_variables: plan.assessed_variables(),
     }
 }
 

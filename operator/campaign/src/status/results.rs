@@ -343,7 +343,7 @@ fn withheld(reason: &Withheld) -> Option<WithheldReason> {
         Withheld::Contradicted { .. } => Some(WithheldReason::FabricContradicted),
         Withheld::DifferentDevices { .. } => Some(WithheldReason::DifferentDevices),
         Withheld::ControlViolated { .. } => Some(WithheldReason::ControlViolated),
-        Withheld::NotEngaged { .. } => Some(WithheldReason::NotEngaged),
+        Withheld::NotEngaged { .. } | Withheld::NoEffect { .. } => Some(WithheldReason::NotEngaged),
         Withheld::NotApplicable { .. } => Some(WithheldReason::NotApplicable),
         Withheld::NotAnalyzed { .. } => Some(WithheldReason::NotAnalyzed),
         Withheld::NotPrimary

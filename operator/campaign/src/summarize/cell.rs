@@ -7,6 +7,8 @@ use crds::record::{PostingCounters, ProtocolUse};
 use crds::v1alpha1::{Answer, FabricProof, Metric, TransportSpec};
 use serde::Serialize;
 
+use super::configurations::ConfigurationIndex;
+use super::differences::{self, DifferenceEvidence};
 use super::flows::{FlowsSummary, flows};
 use super::load::completed_share;
 use super::observations::observations;
@@ -94,6 +96,9 @@ pub struct CellSummary {
     /// settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settings: Option<SettingsEvidence>,
+    /// Evidence about the environment variables, the library and the image in which the arm differs from the baseline.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub differences: Vec<DifferenceEvidence>,
     /// Posting counters of all valid cases, combined by [`PostingCounters::merge`].
     pub counters: PostingCounters,
 }
@@ -160,6 +165,7 @@ pub(super) fn cells(
     reports: &Reports,
     validities: &[CaseCheck],
     endpoints: &EndpointIndex<'_>,
+    configurations: &ConfigurationIndex<'_>,
 ) -> Vec<CellSummary> {
     let mut cases_of_cell: BTreeMap<_, Vec<CheckedCase<'_>>> = BTreeMap::new();
     for (case, validity) in reports.cases.iter().zip(validities) {
@@ -170,6 +176,9 @@ pub(super) fn cells(
     }
     let mut cells = Vec::new();
     for (index, scenario) in plan.scenarios.iter().enumerate() {
+        let differences: Vec<Vec<DifferenceEvidence>> = (0..plan.arms.len())
+            .map(|arm| differences::assess(plan, scenario, arm, configurations, endpoints))
+            .collect();
         for size_bytes in &scenario.sizes {
             for arm in 0..plan.arms.len() {
                 let cases = cases_of_cell
@@ -183,6 +192,7 @@ pub(super) fn cells(
                 });
                 cell.emulated = offload::emulation_answer(scenario, endpoints, arm, &found);
                 cell.protocols = found.uses().cloned().collect();
+                cell.differences = differences.get(arm).cloned().unwrap_or_default();
                 if let Some(planned) = planned {
                     cell.settings = settings::assess(plan, scenario, planned, endpoints);
                     let baseline = plan.cell(index, *size_bytes, plan.baseline);

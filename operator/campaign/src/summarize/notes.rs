@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use command_output::log;
 use crds::record::WarningReason;
 
+use super::configurations::ConfigurationIndex;
 use super::endpoints::EndpointIndex;
-use super::{device_pairs, load, offload, settings, windows};
+use super::{device_pairs, differences, load, offload, settings, windows};
 use crate::collect::{CaseOutcome, Reports};
 use crate::plan::Plan;
 use crate::plan_check::libraries;
@@ -26,6 +27,7 @@ pub(super) fn warnings(
     plan: &Plan,
     reports: &Reports,
     endpoints: &EndpointIndex<'_>,
+    configurations: &ConfigurationIndex<'_>,
     progress: &Progress,
 ) -> Vec<String> {
     let faults = reports.faults.iter().map(ToString::to_string);
@@ -95,6 +97,7 @@ pub(super) fn warnings(
             .chain(throttling_unknown)
             .chain(offload::warnings(plan, endpoints))
             .chain(settings::warnings(plan, endpoints))
+            .chain(differences::warnings(plan, configurations, endpoints))
             .chain(windows::warnings(plan, reports))
             .chain(load::warnings(plan, reports))
             .chain(worker_warnings)

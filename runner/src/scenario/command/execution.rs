@@ -188,6 +188,23 @@ fn command_line(
     facts: &FabricFacts,
     variables: &[(&str, &str)],
 ) -> Result<CommandLine, CaseFailure> {
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    Ok(CommandLine {
+        arguments: arguments(case, workload, facts)?,
+        env: variables.iter().map(owned).collect(),
+        cpus: case.site.cpus.clone(),
+    })
+}
+
+/// Program and arguments for this side of `case`; empty if this side executes nothing.
+///
+/// # Errors
+/// Returns `OperationRejected` if a placeholder has no value.
+pub(super) fn arguments(
+    case: &Case<'_>,
+    workload: &CommandWorkload,
+    facts: &FabricFacts,
+) -> Result<Vec<String>, CaseFailure> {
     let site = &case.site;
     let (arguments, server) = match case.role {
         Role::Initiator => (&workload.client, &site.peer_address),
@@ -200,11 +217,5 @@ fn command_line(
         device: facts.rails.first().and_then(|rail| rail.interface.clone()),
     };
     let expanded = expand(arguments, &case.arm.arguments, &values);
-    let arguments = expanded.map_err(|error| failure(FailureReason::OperationRejected, error.to_string()))?;
-    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-    Ok(CommandLine {
-        arguments,
-        env: variables.iter().map(owned).collect(),
-        cpus: site.cpus.clone(),
-    })
+    expanded.map_err(|error| failure(FailureReason::OperationRejected, error.to_string()))
 }

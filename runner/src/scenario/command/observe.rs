@@ -5,8 +5,9 @@ use command_output::log;
 use crds::assignment::CommandWorkload;
 use crds::record::{CaseFailure, CommandProgram, FabricFacts, IntegrityReport, LogLineKind};
 
-use super::{client, server};
+use super::{client, execution, server};
 use crate::command::Output;
+use crate::configuration::trace::Trace;
 use crate::immediate::Signal;
 use crate::scenario::case::{Case, Role};
 use crate::scenario::check::finish;
@@ -22,7 +23,14 @@ pub(in crate::scenario) fn observe<T: Transport>(
     facts: &FabricFacts,
 ) -> Result<(IntegrityReport, Vec<String>), CaseFailure> {
     engine.synchronize()?;
-    let variables = log::variables(workload.tool);
+    let arguments = execution::arguments(case, workload, facts)?;
+    let trace = Trace::new(&case.arm.name, &case.scenario.name, &arguments);
+    let traced = trace.variables();
+    let logged = log::variables(workload.tool).iter().copied();
+    let variables: Vec<(&str, &str)> = logged
+        .chain(traced.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+        .collect();
+    let variables = variables.as_slice();
     let (program, output) = match case.role {
         Role::Initiator => {
             engine.serve_until("waiting for the command's server", |engine| engine.inbox.started)?;
@@ -41,6 +49,9 @@ pub(in crate::scenario) fn observe<T: Transport>(
             (CommandProgram::Server, output)
         }
     };
+    if !arguments.is_empty() {
+        trace.finish();
+    }
     let found = log::read_streams(program, output.stdout(), output.stderr());
     let paths = found.lines.iter().filter(|line| line.kind == LogLineKind::Path);
     let evidence = paths.map(|line| format!("command: {}", line.text)).collect();

@@ -88,6 +88,7 @@ pub fn assignment(scenario: &ScenarioAssignment, arm: &ArmAssignment, rails: u32
         operation_counts: Vec::new(),
         rounds: Vec::<RoundAssignment>::new(),
         case_deadline_seconds: 10,
+        assessed_variables: None,
     }
 }
 

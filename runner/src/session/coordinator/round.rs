@@ -5,13 +5,15 @@ use std::io::Write;
 
 use crds::assignment::RoundAssignment;
 use crds::record::{
-    CaseFailure, ColdRecord, EndpointsRecord, FabricFacts, ProtocolsRecord, Record, WarningReason,
+    CaseFailure, ColdRecord, ConfigurationRecord, EndpointsRecord, FabricFacts, ProtocolsRecord, Record,
+    WarningReason,
 };
 use serde_json::value::RawValue;
 
 use super::Coordinator;
 use crate::rendezvous::message::{Command, Opened, WorkerReport};
 use crate::session::Halt;
+use crate::session::configurations;
 use crate::session::endpoints::Change;
 use crate::session::setup_failures::SetupFailures;
 
@@ -19,6 +21,7 @@ use crate::session::setup_failures::SetupFailures;
 struct InstrumentReports {
     cold: Vec<ColdRecord>,
     protocols: Vec<ProtocolsRecord>,
+    configurations: Vec<ConfigurationRecord>,
 }
 
 type Offers = BTreeMap<(u32, u32), Box<RawValue>>;
@@ -170,10 +173,17 @@ impl<W: Write> Coordinator<'_, W> {
 
     /// Stops the instruments of the round, and writes its arms' setup costs and protocols.
     pub(super) fn close(&mut self, round: &RoundAssignment) -> Result<(), Halt> {
+        let mut configurations = Vec::new();
         for (rank, stopped) in self.stop_instruments()? {
-            let Ok(InstrumentReports { cold, protocols }) = stopped else {
+            let Ok(InstrumentReports {
+                cold,
+                protocols,
+                configurations: of_rank,
+            }) = stopped
+            else {
                 continue;
             };
+            configurations.extend(of_rank.into_iter().map(|record| (rank, record)));
             for record in cold {
                 let round = round.round;
                 self.stream.write(Record::Cold(ColdRecord {
@@ -192,6 +202,33 @@ impl<W: Write> Coordinator<'_, W> {
                 })))?;
             }
         }
+        self.write_configurations(round.round, configurations)
+    }
+
+    /// Writes the configurations that the workers, given by rank, reported. Workers and arms with the same configuration
+    /// share a record.
+    fn write_configurations(
+        &mut self,
+        round: u32,
+        reported: Vec<(u32, ConfigurationRecord)>,
+    ) -> Result<(), Halt> {
+        let (groups, omitted) = configurations::group(reported);
+        for group in groups {
+            for part in configurations::split(group) {
+                self.stream
+                    .write(Record::Configuration(Box::new(ConfigurationRecord {
+                        round,
+                        restart: self.restart,
+                        ..part
+                    })))?;
+            }
+        }
+        if omitted > 0 {
+            let message = format!(
+                "{omitted} configurations of workers were omitted: the workers of this leg have too many different ones"
+            );
+            self.stream.warn(None, WarningReason::Limit, &message)?;
+        }
         Ok(())
     }
 
@@ -205,7 +242,15 @@ impl<W: Write> Coordinator<'_, W> {
         let stopped = self
             .gang
             .gather(&ranks, "closing a round", timeout, |_, report| match report {
-                WorkerReport::RoundEnded { cold, protocols } => Some(InstrumentReports { cold, protocols }),
+                WorkerReport::RoundEnded {
+                    cold,
+                    protocols,
+                    configurations,
+                } => Some(InstrumentReports {
+                    cold,
+                    protocols,
+                    configurations,
+                }),
                 _ => None,
             })?;
         self.write_warnings()?;

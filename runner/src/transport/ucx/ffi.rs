@@ -17,6 +17,7 @@ mod operations;
 mod payload;
 mod posting;
 mod rail;
+mod settings;
 mod stable;
 mod stream;
 mod wait;
@@ -26,6 +27,7 @@ pub(super) use config::Config;
 pub(super) use memory::{RailRegion, RegisteredRange};
 pub(super) use posting::RemoteTarget;
 pub(super) use rail::{Rail, RailConfig};
+pub(super) use settings::{open_module, print_settings};
 pub(super) use stream::capture_stdout;
 pub(super) use wait::wait_for_completions;
 

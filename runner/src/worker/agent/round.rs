@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crds::assignment::Assignment;
-use crds::record::{CaseFailure, WarningReason};
+use crds::record::{CaseFailure, ConfigurationRecord, WarningReason};
 use serde_json::value::RawValue;
 
 use super::super::child::Instrument;
@@ -16,6 +16,9 @@ use crate::rendezvous::message::{NotConnected, WorkerReport};
 
 /// Timeout for an instrument to close its endpoints, and then to exit.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Number of the first round in which results are measured. A run without unmeasured cases starts with it.
+const FIRST_MEASURED_ROUND: u32 = 1;
 
 impl Agent<'_> {
     pub(super) fn open_round(&mut self, index: u32) -> Result<(), Departure> {
@@ -126,6 +129,7 @@ impl Agent<'_> {
                 cold.extend(records);
             }
         }
+        let configurations = self.configurations(&processes)?;
         let mut protocols = Vec::new();
         for (_, reply) in self.request_all(to_all(Request::Close), LEAVE_TIMEOUT)? {
             if let Ok(Reply::Closed(records)) = reply {
@@ -147,6 +151,28 @@ impl Agent<'_> {
         }
         // Kills the remaining instruments, which sent an unexpected reply, by dropping them.
         self.instruments.clear();
-        self.report(&WorkerReport::RoundEnded { cold, protocols })
+        self.report(&WorkerReport::RoundEnded {
+            cold,
+            protocols,
+            configurations,
+        })
+    }
+
+    /// Configurations of the instruments of `processes`, in the first round of the run. Empty in other rounds, and if the
+    /// assignment does not request them.
+    fn configurations(&mut self, processes: &[u32]) -> Result<Vec<ConfigurationRecord>, Departure> {
+        let mut records = Vec::new();
+        let is_first = self.assignment.rounds.first().map(|round| round.round) == Some(self.round);
+        if self.assignment.assessed_variables.is_none() || !is_first || self.round > FIRST_MEASURED_ROUND {
+            return Ok(records);
+        }
+        // One after the other, because each of them reads large files.
+        for process in processes.iter().copied() {
+            let reply = self.request(process, &Request::Configuration, self.setup_timeout())?;
+            if let Ok(Reply::Configured(found)) = reply {
+                records.extend(found);
+            }
+        }
+        Ok(records)
     }
 }

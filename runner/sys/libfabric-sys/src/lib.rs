@@ -27,6 +27,6 @@ mod library;
 pub mod newer_constants;
 mod padded;
 
-pub use library::{Identity, Library, Provider, Version};
+pub use library::{Identity, Library, Parameter, ParameterKind, Provider, Version};
 pub use padded::Padded;
 pub use shared_library::{OpenError, Source};

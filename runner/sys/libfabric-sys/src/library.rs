@@ -2,9 +2,11 @@
 //! constructors; providers are initialized by the first `fi_getinfo`.
 
 mod functions;
+mod parameters;
 mod providers;
 mod version;
 
+pub use parameters::{Parameter, ParameterKind};
 pub use providers::Provider;
 pub use version::Version;
 

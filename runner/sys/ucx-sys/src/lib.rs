@@ -25,6 +25,6 @@ mod library;
 pub mod newer;
 mod status;
 
-pub use library::{Functions, Identity, Library, Version};
+pub use library::{Functions, Identity, Library, SettingsFunctions, Version};
 pub use shared_library::{OpenError, Source};
 pub use status::{RequestState, request_state};

@@ -2,9 +2,11 @@
 //! read the environment (log, signals, memory hooks); devices are opened when a context is created.
 
 mod functions;
+mod settings;
 mod version;
 
 pub use functions::Functions;
+pub use settings::SettingsFunctions;
 pub use version::Version;
 
 use crate::bindings::{
@@ -44,6 +46,7 @@ pub struct Identity {
 #[derive(Debug)]
 pub struct Library {
     functions: Functions,
+    settings: Option<SettingsFunctions>,
     identity: Identity,
 }
 
@@ -58,6 +61,7 @@ impl Library {
     pub fn open(source: &Source) -> Result<Self, OpenError> {
         let loaded = DEFINITION.open(source)?;
         let functions = Functions::resolve(&loaded)?;
+        let settings = SettingsFunctions::resolve(&loaded);
         let file = loaded.file_of(loaded.require(c"ucp_get_version", None)?)?;
         let support = loaded.file_of(loaded.require(c"ucs_status_string", None)?)?;
         check_directories(&file, &support, loaded.name())?;
@@ -70,7 +74,11 @@ impl Library {
             build,
             version,
         };
-        Ok(Self { functions, identity })
+        Ok(Self {
+            functions,
+            settings,
+            identity,
+        })
     }
 
     /// Identity of this library.
@@ -82,6 +90,11 @@ impl Library {
     #[inline]
     pub fn functions(&self) -> &Functions {
         &self.functions
+    }
+
+    /// Functions that list the settings of all loaded modules; `None` if the library does not export them.
+    pub fn settings_functions(&self) -> Option<SettingsFunctions> {
+        self.settings
     }
 
     /// Returns UCX's description of a status.

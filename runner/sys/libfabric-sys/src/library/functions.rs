@@ -1,5 +1,6 @@
 //! Resolves the exported functions, each with the symbol version that the rest of the crate relies on.
 
+use super::parameters;
 use crate::bindings::{fi_fabric_attr, fi_info, fid_fabric};
 use shared_library::{LoadedLibrary, OpenError};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -33,6 +34,7 @@ pub(super) struct Functions {
     pub fabric: OpenFabric,
     pub version: GetVersion,
     pub strerror: GetErrorMessage,
+    pub parameters: parameters::Functions,
 }
 
 impl Functions {
@@ -54,6 +56,10 @@ impl Functions {
         let fabric = require(c"fi_fabric", c"FABRIC_1.1")?;
         let version = require(c"fi_version", c"FABRIC_1.0")?;
         let strerror = require(c"fi_strerror", c"FABRIC_1.0")?;
+        let (get_parameters, free_parameters) = (
+            require(c"fi_getparams", c"FABRIC_1.0")?,
+            require(c"fi_freeparams", c"FABRIC_1.0")?,
+        );
         Ok(Self {
             info_version,
             // SAFETY: this is the address of the C function with this name, which rdma/fabric.h declares with this type.
@@ -68,6 +74,8 @@ impl Functions {
             version: unsafe { std::mem::transmute::<*mut c_void, GetVersion>(version) },
             // SAFETY: as above.
             strerror: unsafe { std::mem::transmute::<*mut c_void, GetErrorMessage>(strerror) },
+            // SAFETY: these are the addresses of the two functions in one library, which is never unloaded.
+            parameters: unsafe { parameters::Functions::new(get_parameters, free_parameters) },
         })
     }
 }

@@ -1,0 +1,91 @@
+//! Configurations that the workers recorded, by arm, scenario and rank. Performs no I/O.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crds::record::{ConfigurationRecord, LoadedFile, VariableFacts};
+
+use crate::collect::Reports;
+use crate::plan::Plan;
+
+/// Configuration of an arm's processes at one rank.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Configuration<'a> {
+    /// What is known about the variables that the variants set, by name.
+    pub variables: BTreeMap<&'a str, &'a VariableFacts>,
+    /// Loaded files that the records list.
+    pub files: BTreeSet<&'a LoadedFile>,
+    /// Hash of all loaded files; `None` if it is unknown.
+    pub files_sha256: Option<&'a str>,
+    /// Why the list of loaded files may be incomplete.
+    pub incomplete: Option<&'a str>,
+}
+
+/// Arm, command scenario and rank. The scenario is `None` for the instrument process.
+type Key<'a> = (usize, Option<&'a str>, u32);
+
+/// Configurations by arm, command scenario and rank.
+#[derive(Debug, Default)]
+pub(super) struct ConfigurationIndex<'a>(BTreeMap<Key<'a>, Configuration<'a>>);
+
+impl<'a> ConfigurationIndex<'a> {
+    /// Indexes the records in `reports`. Arms that the plan does not contain are ignored.
+    pub fn new(plan: &Plan, reports: &'a Reports) -> Self {
+        Self::from_records(plan, reports.configurations.iter().map(|from| &from.record))
+    }
+
+    /// Indexes `records`.
+    pub fn from_records(plan: &Plan, records: impl Iterator<Item = &'a ConfigurationRecord>) -> Self {
+        let mut index = Self::default();
+        for record in records {
+            for (arm, _) in plan
+                .arms
+                .iter()
+                .enumerate()
+                .filter(|(_, arm)| record.arms.contains(&arm.name))
+            {
+                for rank in &record.ranks {
+                    index.add((arm, record.scenario.as_deref(), *rank), record);
+                }
+            }
+        }
+        index
+    }
+
+    /// Adds a part of a configuration. If a later leg or attempt recorded another configuration, the first facts about a
+    /// variable count, and the loaded files are unknown.
+    fn add(&mut self, key: Key<'a>, record: &'a ConfigurationRecord) {
+        let is_new = !self.0.contains_key(&key);
+        let configuration = self.0.entry(key).or_default();
+        for variable in &record.variables {
+            configuration.variables.entry(&variable.name).or_insert(variable);
+        }
+        configuration.files.extend(&record.files);
+        let files_sha256 = record.files_sha256.as_deref();
+        if is_new {
+            configuration.files_sha256 = files_sha256;
+            configuration.incomplete = record.incomplete.as_deref();
+        } else if configuration.files_sha256 != files_sha256 {
+            configuration.files_sha256 = None;
+            configuration.incomplete = Some("the loaded files differ between attempts or legs");
+        }
+    }
+
+    /// Configurations of `arm` in the command scenario `scenario`, or of its instrument process, each with the
+    /// configuration of `reference` at the same rank.
+    pub fn pairs(
+        &self,
+        arm: usize,
+        reference: usize,
+        scenario: Option<&str>,
+    ) -> Vec<(u32, &Configuration<'a>, &Configuration<'a>)> {
+        let own = self
+            .0
+            .iter()
+            .filter(|((one, of, _), _)| *one == arm && *of == scenario);
+        let pairs = own.filter_map(|((_, _, rank), configuration)| {
+            let other = self.0.get(&(reference, scenario, *rank))?;
+            Some((*rank, configuration, other))
+        });
+        pairs.collect()
+    }
+}
