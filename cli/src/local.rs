@@ -13,9 +13,11 @@ mod progress;
 mod rail_sources;
 mod run;
 mod runner;
+mod variables;
 
 pub use execute::{ExecuteError, StopReason};
 pub use interrupt::Interrupt;
 pub use output::{OutputError, RECORDS_FILE, RunDirectory};
 pub use run::{LocalError, LocalRun, RunResult};
 pub use runner::{RunnerError, find_runner};
+pub use variables::variable_notes;

@@ -80,7 +80,7 @@ fn plans_of_examples_match_golden_files() {
                 .filter(|note| note.severity == Severity::Fatal)
                 .collect();
             assert_eq!(fatal, [], "{}", file.display());
-            render(&plan)
+            render(&plan, &[])
         });
         let stem = file.file_stem().unwrap().to_str().unwrap();
         assert_golden(&format!("{stem}.txt"), &texts.collect::<Vec<_>>().join("\n"));

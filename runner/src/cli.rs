@@ -11,6 +11,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
+use crate::configuration::preview::preview;
 use crate::direct::DirectError;
 use crate::direct::connect::{ConnectFlags, connect};
 use crate::direct::loopback::{LoopbackFlags, loopback};
@@ -119,6 +120,18 @@ enum Command {
         /// Existing directory to which the libraries are copied.
         to: PathBuf,
     },
+    /// Show what the library of a transport knows about environment variables, as JSON in the last line of the output.
+    Variables {
+        /// Transport, as JSON in the form of spec.transport.
+        #[arg(long, value_name = "JSON")]
+        transport: String,
+        /// Directory from which the library is loaded.
+        #[arg(long, value_name = "DIR")]
+        library: Option<PathBuf>,
+        /// Names of the variables.
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<String>,
+    },
     /// Show which transports, providers, devices and memory kinds are available on this machine, and why others are
     /// not.
     Probe {
@@ -195,6 +208,15 @@ pub fn main_with(selector: &dyn TransportSelector) -> ExitCode {
             Ok(()) => ffi::exit_now(0),
             Err(error) => (2, Some(error.to_string())),
         },
+        Command::Variables {
+            transport,
+            library,
+            names,
+        } => match print_variables(selector, &transport, library, names) {
+            // Some libraries crash in their exit handlers.
+            Ok(()) => ffi::exit_now(0),
+            Err(error) => (2, Some(error.to_string())),
+        },
         Command::Install { directory } => match install::install(&directory) {
             Ok(_) => (0, None),
             Err(error) => (3, Some(error.to_string())),
@@ -228,6 +250,19 @@ fn print_attempt(selector: &dyn TransportSelector, target: &str) -> io::Result<(
     let result = serde_json::to_string(&probe::attempt(selector, &target))?;
     let mut out = io::stdout();
     writeln!(out, "{result}")?;
+    out.flush()
+}
+
+fn print_variables(
+    selector: &dyn TransportSelector,
+    transport: &str,
+    library: Option<PathBuf>,
+    names: Vec<String>,
+) -> io::Result<()> {
+    let transport = serde_json::from_str(transport)?;
+    let facts = preview(selector, &transport, library, names);
+    let mut out = io::stdout();
+    writeln!(out, "\n{}", serde_json::to_string(&facts)?)?;
     out.flush()
 }
 

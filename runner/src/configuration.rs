@@ -6,6 +6,7 @@
 //! | [`loaded`] | lists the files that a process has loaded |
 //! | [`trace`] | lists the files that the processes of a command have loaded |
 //! | [`query`] | asks a separate process about a list of files |
+//! | [`preview`] | asks about the library of a transport before anything is measured |
 //! | [`assess`] | that process: opens the libraries, reads the files, and assesses the variables |
 //! | [`owner`], [`tables`], [`judge`], [`strings`] | rules; perform no I/O |
 //!
@@ -16,6 +17,7 @@ pub mod assess;
 mod judge;
 pub mod loaded;
 mod owner;
+pub mod preview;
 pub mod query;
 mod strings;
 mod tables;

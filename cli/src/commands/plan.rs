@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use campaign::plan::{self, estimate};
+use campaign::plan_check::Note;
 use clap::Args;
 use serde_json::json;
 
@@ -11,6 +12,7 @@ use super::input::PlannedRun;
 use super::output::PlanFormat;
 use super::source::Source;
 use super::{Exit, Failure, Input};
+use crate::local::{find_runner, variable_notes};
 use crate::report;
 
 /// Show the plan for a file: legs, rounds, rails and chunks, estimated data volume and time, and comparisons that
@@ -42,21 +44,45 @@ impl Plan {
         Ok(vec![self.input.plan(run?)?])
     }
 
+    /// What the libraries on this machine know about the environment variables of the arms. The plan of a run in a
+    /// cluster is for other machines.
+    fn variable_notes(&self, planned: &PlannedRun) -> Vec<Note> {
+        let is_in_cluster = matches!(
+            self.input.file.to_str().and_then(|name| name.parse().ok()),
+            Some(Source::Cluster(_))
+        );
+        let runner = match is_in_cluster {
+            true => Err("the run is in a cluster".to_owned()),
+            false => find_runner(None).map_err(|error| error.to_string()),
+        };
+        variable_notes(&planned.plan, runner.as_deref().map_err(String::clone))
+    }
+
     pub(super) fn execute(self) -> Result<Exit, Failure> {
         let planned = self.planned_runs()?;
+        let notes: Vec<Vec<Note>> = planned
+            .iter()
+            .map(|planned| self.variable_notes(planned))
+            .collect();
         let mut out = std::io::stdout().lock();
         match self.format {
             PlanFormat::Text => {
                 let texts: Vec<_> = planned
                     .iter()
-                    .map(|planned| report::plan::render(&planned.plan))
+                    .zip(&notes)
+                    .map(|(planned, notes)| report::plan::render(&planned.plan, notes))
                     .collect();
                 write!(out, "{}", texts.join("\n"))?;
             }
             PlanFormat::Json => {
-                let plans = planned.iter().map(|planned| {
+                let plans = planned.iter().zip(&notes).map(|(planned, notes)| {
                     let plan: &plan::Plan = &planned.plan;
-                    json!({"planHash": planned.plan.hash(), "estimate": estimate(plan), "plan": plan})
+                    json!({
+                        "planHash": planned.plan.hash(),
+                        "estimate": estimate(plan),
+                        "plan": plan,
+                        "variableNotes": notes,
+                    })
                 });
                 let plans: Vec<_> = plans.collect();
                 serde_json::to_writer_pretty(&mut out, &plans).map_err(std::io::Error::from)?;

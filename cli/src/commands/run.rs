@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use campaign::compare_runs::FinishedRun;
+use campaign::plan_check::Severity;
 use clap::Args;
 use crds::printable::printable;
 
@@ -13,7 +14,7 @@ use super::output::{ComparisonFormat, text_options};
 use super::source::Source;
 use super::stored::StoredRun;
 use super::{Exit, Failure, Input, compare};
-use crate::local::{Interrupt, LocalRun, RunDirectory, RunResult, StopReason, find_runner};
+use crate::local::{Interrupt, LocalRun, RunDirectory, RunResult, StopReason, find_runner, variable_notes};
 use crate::report::text::TextOptions;
 use crate::report::{Report, html, text};
 
@@ -60,6 +61,9 @@ impl Run {
         // Load the earlier runs first, so that errors in them are reported before any measurement starts.
         let against = planned.iter().map(|planned| self.load_earlier(planned));
         let against: Vec<Option<StoredRun>> = against.collect::<Result<_, _>>()?;
+        for planned in &planned {
+            print_variable_warnings(planned, &runner);
+        }
         let runs = self.prepare(planned)?;
         let interrupt = Interrupt::listen()
             .map_err(|error| Failure::incomplete(format!("cannot listen for Ctrl-C: {error}")))?;
@@ -233,6 +237,16 @@ fn shell_word(path: &Path) -> String {
 /// Directory name of a run. The schema allows only names without path separators.
 fn directory_name(name: &Option<String>) -> &str {
     name.as_deref().unwrap_or("run")
+}
+
+/// Prints a warning to standard error for each environment variable that cannot have an effect, before anything is
+/// measured.
+fn print_variable_warnings(planned: &PlannedRun, runner: &Path) {
+    let notes = variable_notes(&planned.plan, Ok(runner));
+    for note in notes.iter().filter(|note| note.severity == Severity::Warning) {
+        // A failed write to standard error cannot be reported.
+        let _ = writeln!(std::io::stderr(), "{}: {note}", planned.plan.run);
+    }
 }
 
 pub(super) fn reject_images(planned: &PlannedRun, file: &Path) -> Result<(), Failure> {

@@ -14,17 +14,17 @@ use crds::v1alpha1::{
 
 use campaign::format::pluralized;
 use campaign::plan::{Arm, HashedPlan, Leg, Plan, Separation, estimate};
-use campaign::plan_check;
+use campaign::plan_check::{self, Note};
 
-/// Formats `plan` as text, with the notes from the plan check.
-pub fn render(plan: &HashedPlan) -> String {
+/// Formats `plan` as text, with the notes from the plan check and `more` notes.
+pub fn render(plan: &HashedPlan, more: &[Note]) -> String {
     let mut out = String::new();
     // Writing into a String cannot fail.
-    let _ = write_text(plan, &mut out);
+    let _ = write_text(plan, more, &mut out);
     printable(&out).into_owned()
 }
 
-fn write_text(plan: &HashedPlan, out: &mut String) -> std::fmt::Result {
+fn write_text(plan: &HashedPlan, more: &[Note], out: &mut String) -> std::fmt::Result {
     writeln!(
         out,
         "{}   {} · {} · {} · {} · {} % confidence · margin {} %",
@@ -67,7 +67,9 @@ fn write_text(plan: &HashedPlan, out: &mut String) -> std::fmt::Result {
         writeln!(out)?;
         scenario::write(plan, index, out)?;
     }
-    let notes = plan_check::check(plan);
+    let mut notes = plan_check::check(plan);
+    notes.extend_from_slice(more);
+    notes.sort_by_key(|note| std::cmp::Reverse(note.severity));
     if !notes.is_empty() {
         writeln!(out)?;
     }

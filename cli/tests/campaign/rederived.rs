@@ -182,6 +182,17 @@ fn finds_every_changed_value_of_segments() {
     assert_all_are_found(&dir, mutants);
 }
 
+/// The withheld verdict of a variant without effect depends on what the workers recorded about its variable.
+#[test]
+fn finds_every_changed_configuration() {
+    let dir = TestDir::new();
+    let variants = "[{name: baseline}, {name: misspelled, env: [{name: FI_UNIVERSE_SIZ, value: '8'}]}, \
+                    {name: default, env: [{name: FI_NET_TX_SIZE, value: '256'}]}]";
+    let rest = ["sampling: {rounds: 8, control: false, minWindow: 1ms}"];
+    let original = Original::measure(&dir, &run(variants, TCP, SHORT, &rest), None);
+    assert_all_are_found(&dir, records::changed_configurations(&original));
+}
+
 #[test]
 fn finds_every_changed_value_of_a_sweep() {
     check_sweep("transfer: {sizes: [64], iterations: 50, warmup: 5");

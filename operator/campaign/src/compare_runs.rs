@@ -229,7 +229,9 @@ fn reason_to_withhold(run: &FinishedRun<'_>, cell: &CellSummary) -> Option<Strin
             && (comparison.arm == cell.arm || is_baseline)
     });
     let withheld = comparisons.find_map(|comparison| {
-        let is_unusable = comparison.is_suspect() || (comparison.is_untrusted() && !is_baseline);
+        let has_no_effect = matches!(comparison.reason, Some(Withheld::NoEffect { .. }));
+        let is_unusable =
+            comparison.is_suspect() || ((comparison.is_untrusted() || has_no_effect) && !is_baseline);
         comparison.reason.as_ref().filter(|_| is_unusable)
     });
     let mut all_evidence = cell.evidence.iter();

@@ -20,8 +20,10 @@ use crate::transport::ucx;
 const MAX_QUESTION_BYTES: u64 = 1 << 20;
 /// Maximum size of a file that is read.
 const MAX_FILE_BYTES: u64 = 2 << 30;
-/// Prefixes of the variables of libraries that contain the names of their variables.
-const PREFIXES: [&str; 8] = [
+/// Prefixes of the variables of all known libraries.
+const PREFIXES: [&str; 10] = [
+    "FI_",
+    "UCX_",
     "OFI_NCCL_",
     "NCCL_",
     "NIXL_",
@@ -184,4 +186,96 @@ fn ask_ucx(files: &mut [LoadedFile], loaded: &mut LoadedNames) {
         variables: ucx_variables(&settings.list, &settings.warning),
     });
     file.version = Some(release);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use crds::record::VariableKnowledge;
+
+    use super::*;
+
+    /// Answers a question about files with these names and contents, without opening libraries.
+    fn answer_for(files: &[(&str, &[u8])], names: &[&str], incomplete: Option<&str>) -> Answer {
+        let directory = tempfile::tempdir().unwrap();
+        let paths = files.iter().map(|(name, bytes)| {
+            let path = directory.path().join(name);
+            fs::write(&path, bytes).unwrap();
+            path.to_str().unwrap().to_owned()
+        });
+        answer(&Question {
+            files: paths.collect(),
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            incomplete: incomplete.map(str::to_owned),
+            ..Question::default()
+        })
+    }
+
+    #[test]
+    fn nccl_and_its_plug_in_know_the_names_that_they_contain() {
+        let nccl = b"\x7fELF\0NCCL_DEBUG\0NCCL_IB_HCA\0NCCL_PROTO\0";
+        let plug_in = b"\x7fELF\0OFI_NCCL_PROTOCOL\0OFI_NCCL_DISABLE_GDR_REQUIRED_CHECK\0";
+        let files: [(&str, &[u8]); 2] = [("libnccl.so.2", nccl), ("libnccl-net-ofi.so", plug_in)];
+        let names = [
+            "NCCL_PROTO",
+            "NCCL_IB_HAC",
+            "OFI_NCCL_PROTOCOL",
+            "OFI_NCCL_PROTOCOLL",
+            "MY_APP_X",
+            "UCX_TLS",
+        ];
+        let answer = answer_for(&files, &names, None);
+        let found: Vec<_> = answer
+            .variables
+            .iter()
+            .map(|facts| (facts.knowledge, facts.nearest.as_deref()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (VariableKnowledge::Known, None),
+                (VariableKnowledge::Unknown, Some("NCCL_IB_HCA")),
+                (VariableKnowledge::Known, None),
+                (VariableKnowledge::Unknown, Some("OFI_NCCL_PROTOCOL")),
+                (VariableKnowledge::Unassessed, None),
+                (VariableKnowledge::NotLoaded, None),
+            ]
+        );
+        // printf '…  libnccl-net-ofi.so\n…  libnccl.so.2\n' | sort | sha256sum, with the hash of each file.
+        let lines: BTreeSet<String> = files
+            .iter()
+            .map(|(name, bytes)| format!("{}  {name}\n", hex(&Sha256::digest(bytes))))
+            .collect();
+        let expected = hex(&Sha256::digest(lines.into_iter().collect::<String>().as_bytes()));
+        assert_eq!(answer.files_sha256, Some(expected));
+    }
+
+    #[test]
+    fn an_incomplete_list_has_no_hash_and_proves_no_absence() {
+        let answer = answer_for(
+            &[("tool", b"MY_APP_X\0")],
+            &["MY_APP_X", "NCCL_ALGO"],
+            Some("it is a script"),
+        );
+        let knowledge: Vec<_> = answer.variables.iter().map(|facts| facts.knowledge).collect();
+        assert_eq!(
+            knowledge,
+            [VariableKnowledge::Known, VariableKnowledge::Unassessed]
+        );
+        assert_eq!(answer.files_sha256, None);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_leaves_the_list_incomplete() {
+        let answer = answer(&Question {
+            files: vec!["/nowhere/libfabric.so.1".to_owned()],
+            names: vec!["NCCL_ALGO".to_owned(), "FI_PROVIDER".to_owned()],
+            opens_libraries: true,
+            ..Question::default()
+        });
+        let knowledge: Vec<_> = answer.variables.iter().map(|facts| facts.knowledge).collect();
+        assert_eq!(knowledge, [VariableKnowledge::Unassessed; 2]);
+        assert_eq!(answer.files_sha256, None);
+    }
 }

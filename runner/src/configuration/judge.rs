@@ -229,6 +229,18 @@ fn named(name: &str, owner: Owner, loaded: &LoadedNames) -> Answer {
             VariableKnowledge::Unassessed,
             format!("{file} of {project} is loaded, but does not list its variables"),
         ),
+        // A program may contain a library that is linked statically. libfabric and UCX assemble the names of their
+        // variables, so a single name that starts with the prefix is a sign of it.
+        (None, None)
+            if !owner.contains_names() && loaded.with_prefix.iter().any(|known| owner.owns(known)) =>
+        {
+            Answer::new(
+                VariableKnowledge::Unassessed,
+                format!(
+                    "{project} is not loaded as a file of its own, but a loaded file mentions its variables"
+                ),
+            )
+        }
         (None, None) => Answer::new(
             VariableKnowledge::NotLoaded,
             format!("{name} belongs to {project}, which is not loaded"),
@@ -345,6 +357,21 @@ mod tests {
         assert_eq!(
             (facts.knowledge, facts.reason.as_str()),
             (VariableKnowledge::Known, "/opt/tool contains the name")
+        );
+    }
+
+    #[test]
+    fn a_library_that_may_be_linked_statically_is_not_called_absent() {
+        let mut loaded = loaded();
+        loaded.with_prefix.insert("UCX_TLS".to_owned());
+        assert_eq!(
+            judge("UCX_TLSS", &loaded, None).knowledge,
+            VariableKnowledge::Unassessed
+        );
+        // libnccl is loaded, and names of NCCL are stored as they are.
+        assert_eq!(
+            judge("NCCL_TLSS", &loaded, None).knowledge,
+            VariableKnowledge::Unknown
         );
     }
 

@@ -66,6 +66,11 @@ impl Owner {
         NAMED.iter().find(owns).map(Self::Named)
     }
 
+    /// Whether the variable `name` belongs to the library.
+    pub(super) fn owns(self, name: &str) -> bool {
+        Self::of_variable(name) == Some(self)
+    }
+
     /// Name of the project.
     pub(super) fn project(self) -> &'static str {
         match self {

@@ -4,7 +4,7 @@ use crds::assignment::Pass;
 use crds::histogram::Histogram;
 use crds::record::{
     CaseFailure, CaseRecord, CaseResult, EndpointsRecord, FailureReason, IntegrityReport, Measurement,
-    Mismatch, Posted, Record,
+    Mismatch, Posted, Record, VariableFacts, VariableKnowledge,
 };
 use crds::v1alpha1::Answer;
 
@@ -20,6 +20,43 @@ pub fn edited_lines(original: &Original) -> impl Iterator<Item = Mutant> {
             .replace(line, &line.replacen("\"elapsedNanos\":", "\"elapsedNanos\":1", 1)),
         ..original.with_status("edited line", number.to_string(), |_| {})
     })
+}
+
+/// Changes what is known about the variables that a withheld verdict depends on.
+pub fn changed_configurations(original: &Original) -> impl Iterator<Item = Mutant> {
+    let edit = |name: &str, edit: fn(&mut VariableFacts)| {
+        let mut records = original.records.clone();
+        let mut changed = 0;
+        for record in &mut records {
+            if let Record::Configuration(record) = record {
+                let is_of_variant = record.arms.iter().any(|arm| arm != "baseline");
+                let variables = record.variables.iter_mut();
+                for facts in variables.filter(|facts| is_of_variant && facts.name == name) {
+                    edit(facts);
+                    changed += 1;
+                }
+            }
+        }
+        assert!(changed > 0, "{name}");
+        original.with_records("configuration", name, &records)
+    };
+    let without = original
+        .records
+        .iter()
+        .filter(|record| !matches!(record, Record::Configuration(_)));
+    let without: Vec<Record> = without.cloned().collect();
+    [
+        edit("FI_UNIVERSE_SIZ", |facts| {
+            facts.knowledge = VariableKnowledge::Known
+        }),
+        edit("FI_UNIVERSE_SIZ", |facts| {
+            facts.knowledge = VariableKnowledge::Unassessed
+        }),
+        edit("FI_NET_TX_SIZE", |facts| facts.effective = Some("1".to_owned())),
+        edit("FI_NET_TX_SIZE", |facts| facts.effective = None),
+        original.with_records("configuration", "omitted", &without),
+    ]
+    .into_iter()
 }
 
 /// A change to a measured case. It returns false, without changing the case, if it does not apply to the case.

@@ -78,13 +78,13 @@ impl<'a> ConfigurationIndex<'a> {
         reference: usize,
         scenario: Option<&str>,
     ) -> Vec<(u32, &Configuration<'a>, &Configuration<'a>)> {
-        let own = self
-            .0
-            .iter()
-            .filter(|((one, of, _), _)| *one == arm && *of == scenario);
-        let pairs = own.filter_map(|((_, _, rank), configuration)| {
-            let other = self.0.get(&(reference, scenario, *rank))?;
-            Some((*rank, configuration, other))
+        let of_arm = |arm: usize| {
+            let all = self.0.iter();
+            all.filter(move |((one, of, _), _)| *one == arm && *of == scenario)
+        };
+        let pairs = of_arm(arm).filter_map(|((_, _, rank), configuration)| {
+            let other = of_arm(reference).find(|((_, _, other), _)| other == rank)?;
+            Some((*rank, configuration, other.1))
         });
         pairs.collect()
     }

@@ -72,7 +72,7 @@ pub(super) fn assess(
     let mut found: Vec<DifferenceEvidence> = names
         .iter()
         .filter(differs)
-        .map(|name| variable(name, own, baseline, &pairs))
+        .map(|name| variable(name, own, &pairs))
         .collect();
     if own.process.library != baseline.process.library {
         found.push(files("library", &pairs, None));
@@ -140,7 +140,7 @@ pub(super) fn warnings(
 type Pairs<'a, 'b> = [(u32, &'a Configuration<'b>, &'a Configuration<'b>)];
 
 /// Evidence about the variable `name`. If the workers differ, the strongest evidence of an effect counts.
-fn variable(name: &str, own: &Arm, baseline: &Arm, pairs: &Pairs<'_, '_>) -> DifferenceEvidence {
+fn variable(name: &str, own: &Arm, pairs: &Pairs<'_, '_>) -> DifferenceEvidence {
     let value = own.process.env.get(name);
     let subject = value.map_or_else(|| name.to_owned(), |value| format!("{name}={value}"));
     let assessed = pairs.iter().filter_map(|(_, configuration, reference)| {
