@@ -25,8 +25,8 @@ pub use case::{
 };
 pub use command_log::{CommandLog, CommandProgram, LogLine, LogLineKind, LogStream};
 pub use configuration::{
-    ConfigurationRecord, LoadedFile, MAX_RECORDED_FILES, MAX_RECORDED_VARIABLES, VariableFacts,
-    VariableKnowledge,
+    ConfigurationRecord, LoadedFile, MAX_CONFIGURATION_RECORDS, MAX_RECORDED_FILES, MAX_RECORDED_VARIABLES,
+    VariableFacts, VariableKnowledge,
 };
 pub use durations::Durations;
 pub use environment::{

@@ -9,6 +9,9 @@ pub const MAX_RECORDED_VARIABLES: usize = 16;
 /// Maximum number of files in one record. Further files are in further records.
 pub const MAX_RECORDED_FILES: usize = 32;
 
+/// Maximum number of configuration records of a leg. Further configurations are omitted, and a warning counts them.
+pub const MAX_CONFIGURATION_RECORDS: usize = 48;
+
 /// Configuration of the processes of one or more arms in round 0, in which no result is measured: the files that the
 /// dynamic loader loaded, and the environment variables that the arms of the leg set. Written once for all workers and
 /// arms whose configurations are equal. A long configuration is divided among several records.

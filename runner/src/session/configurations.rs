@@ -1,17 +1,28 @@
 //! Combines equal configurations of workers and arms, and divides long ones among several records. Performs no I/O.
 
-use crds::record::{ConfigurationRecord, MAX_RECORDED_FILES, MAX_RECORDED_VARIABLES};
+use crds::record::{
+    ConfigurationRecord, MAX_CONFIGURATION_RECORDS, MAX_RECORDED_FILES, MAX_RECORDED_VARIABLES,
+};
 
-/// Maximum number of different configurations that a leg records.
-const MAX_CONFIGURATIONS: usize = 48;
-/// Maximum number of records into which one configuration is divided.
-const MAX_PARTS: usize = 16;
-
-/// Combines the configurations that the workers, given by rank, reported. Returns the different ones, and the number of
-/// reported configurations that exceed the limit and are omitted.
-pub(super) fn group(reported: Vec<(u32, ConfigurationRecord)>) -> (Vec<ConfigurationRecord>, usize) {
-    let mut groups: Vec<ConfigurationRecord> = Vec::new();
+/// Combines the configurations that the workers, given by rank, reported. Returns the records of the different ones, and
+/// the number of configurations that would exceed the limit and are omitted.
+pub(super) fn records(reported: Vec<(u32, ConfigurationRecord)>) -> (Vec<ConfigurationRecord>, usize) {
+    let mut records = Vec::new();
     let mut omitted = 0;
+    for group in group(reported) {
+        let parts = split(group);
+        if records.len() + parts.len() > MAX_CONFIGURATION_RECORDS {
+            omitted += 1;
+        } else {
+            records.extend(parts);
+        }
+    }
+    (records, omitted)
+}
+
+/// Combines equal configurations.
+fn group(reported: Vec<(u32, ConfigurationRecord)>) -> Vec<ConfigurationRecord> {
+    let mut groups: Vec<ConfigurationRecord> = Vec::new();
     for (rank, record) in reported {
         let same = |known: &ConfigurationRecord| {
             known.arms == record.arms
@@ -23,8 +34,6 @@ pub(super) fn group(reported: Vec<(u32, ConfigurationRecord)>) -> (Vec<Configura
         };
         if let Some(index) = groups.iter().position(same) {
             groups[index].ranks.push(rank);
-        } else if groups.len() == MAX_CONFIGURATIONS {
-            omitted += 1;
         } else {
             groups.push(ConfigurationRecord {
                 ranks: vec![rank],
@@ -32,12 +41,11 @@ pub(super) fn group(reported: Vec<(u32, ConfigurationRecord)>) -> (Vec<Configura
             });
         }
     }
-    (groups, omitted)
+    groups
 }
 
-/// Divides a configuration among records that are short enough. Variables and files beyond the limit are omitted; the
-/// hash covers all files.
-pub(super) fn split(record: ConfigurationRecord) -> Vec<ConfigurationRecord> {
+/// Divides a configuration among records that are short enough.
+fn split(record: ConfigurationRecord) -> Vec<ConfigurationRecord> {
     let variables = record.variables.chunks(MAX_RECORDED_VARIABLES);
     let files = record.files.chunks(MAX_RECORDED_FILES);
     let parts = variables.len() + files.len();
@@ -57,7 +65,7 @@ pub(super) fn split(record: ConfigurationRecord) -> Vec<ConfigurationRecord> {
         files: files.to_vec(),
         ..part()
     });
-    variables.chain(files).take(MAX_PARTS).collect()
+    variables.chain(files).collect()
 }
 
 #[cfg(test)]
@@ -94,14 +102,23 @@ mod tests {
     fn workers_with_the_same_configuration_share_a_record() {
         let (one, other) = (configuration(1, 1), configuration(2, 1));
         let reported = vec![(0, one.clone()), (1, other), (2, one)];
-        let (groups, omitted) = group(reported);
-        let ranks: Vec<_> = groups.iter().map(|group| group.ranks.clone()).collect();
-        assert_eq!((ranks, omitted), (vec![vec![0, 2], vec![1]], 0));
-        let many = (0..60)
+        let (records, omitted) = records(reported);
+        let ranks: Vec<_> = records.iter().map(|record| record.ranks.clone()).collect();
+        // The variables and the files of a configuration are in separate records.
+        assert_eq!(
+            (ranks, omitted),
+            (vec![vec![0, 2], vec![0, 2], vec![1], vec![1]], 0)
+        );
+    }
+
+    #[test]
+    fn the_number_of_records_is_limited() {
+        let many = (1..=60)
             .map(|rank| (rank, configuration(rank as usize, 0)))
             .collect();
-        let (groups, omitted) = group(many);
-        assert_eq!((groups.len(), omitted), (MAX_CONFIGURATIONS, 12));
+        let (records, omitted) = records(many);
+        assert!(records.len() <= MAX_CONFIGURATION_RECORDS);
+        assert!((1..60).contains(&omitted), "{omitted}");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use crds::assignment::pilot::{self, PilotCount};
 use crds::assignment::{BlockAssignment, Extent, Pass, Workload};
+use crds::record::{MAX_CONFIGURATION_RECORDS, MAX_RECORDED_VARIABLES};
 use crds::v1alpha1::{Direction, LibfabricProvider, TransportSpec};
 use serde::Serialize;
 
@@ -158,7 +159,22 @@ pub(super) fn leg_overhead_bytes(plan: &Plan, arms: u64) -> u64 {
     let endpoints = ENDPOINTS_BYTES + plan.rails() * ENDPOINTS_RAIL_BYTES;
     // The runner shortens a longer record to the maximum length of a line.
     let endpoints = endpoints.min(crds::record::MAX_LINE_BYTES as u64);
-    u64::from(plan.workers) * (HELLO_BYTES + arms * endpoints)
+    u64::from(plan.workers) * (HELLO_BYTES + arms * endpoints) + configurations_bytes(plan, arms)
+}
+
+/// Size in bytes of the configuration records of a leg with `arms` arms, if most workers have the same configuration.
+fn configurations_bytes(plan: &Plan, arms: u64) -> u64 {
+    let Some(variables) = plan.assessed_variables() else {
+        return 0;
+    };
+    let commands = plan
+        .scenarios
+        .iter()
+        .filter(|scenario| scenario.assignment.workload.command().is_some());
+    // The files of a process usually fit in two records.
+    let parts = variables.len().div_ceil(MAX_RECORDED_VARIABLES) + 2;
+    let records = arms * (1 + commands.count() as u64) * parts as u64;
+    records.min(MAX_CONFIGURATION_RECORDS as u64) * crds::record::MAX_LINE_BYTES as u64
 }
 
 /// Size in bytes of the records of a round with `arms` arms. Excludes the records of its blocks.

@@ -212,16 +212,14 @@ impl<W: Write> Coordinator<'_, W> {
         round: u32,
         reported: Vec<(u32, ConfigurationRecord)>,
     ) -> Result<(), Halt> {
-        let (groups, omitted) = configurations::group(reported);
-        for group in groups {
-            for part in configurations::split(group) {
-                self.stream
-                    .write(Record::Configuration(Box::new(ConfigurationRecord {
-                        round,
-                        restart: self.restart,
-                        ..part
-                    })))?;
-            }
+        let (records, omitted) = configurations::records(reported);
+        for record in records {
+            self.stream
+                .write(Record::Configuration(Box::new(ConfigurationRecord {
+                    round,
+                    restart: self.restart,
+                    ..record
+                })))?;
         }
         if omitted > 0 {
             let message = format!(
