@@ -63,7 +63,14 @@ pub(super) fn judge(name: &str, loaded: &LoadedNames, provider: Option<&str>) ->
         Some(owner) => Some(named(name, owner, loaded)),
         None => None,
     };
-    let found = loaded.found.get(name);
+    // libfabric contains the names of some variables in its messages, also if the provider that reads them is not in use.
+    let is_message = |path: &&String| {
+        let file = path.rsplit('/').next().unwrap_or_default();
+        let listed = loaded.libfabric.as_ref().map(|table| &table.variables);
+        Owner::Libfabric.has_file(file)
+            && listed.is_some_and(|listed| absent_provider(name, listed).is_some())
+    };
+    let found = loaded.found.get(name).filter(|path| !is_message(path));
     let answer = match (answer, found) {
         (Some(answer), _) if answer.knowledge == VariableKnowledge::Known => answer,
         (_, Some(path)) => Answer::new(VariableKnowledge::Known, format!("{path} contains the name")),
@@ -327,6 +334,21 @@ mod tests {
         assert!(facts.reason.contains("has no provider efa"), "{}", facts.reason);
         let facts = judge("FI_TCP_NODELAYY", &loaded(), Some("tcp"));
         assert!(!facts.reason.contains("has no provider"), "{}", facts.reason);
+        // A message of the library that contains the name does not make the provider available.
+        let name = "FI_EFA_USE_DEVICE_RDMA".to_owned();
+        let mut mentioned = loaded();
+        mentioned
+            .found
+            .insert(name.clone(), "/lib/libfabric.so.1".to_owned());
+        assert_eq!(
+            judge(&name, &mentioned, Some("tcp")).knowledge,
+            VariableKnowledge::Unknown
+        );
+        mentioned.found.insert(name.clone(), "/bin/tool".to_owned());
+        assert_eq!(
+            judge(&name, &mentioned, Some("tcp")).knowledge,
+            VariableKnowledge::Known
+        );
     }
 
     #[test]

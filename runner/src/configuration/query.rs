@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::process;
 
 /// Maximum time for one query. Large libraries take a few seconds to read.
-const QUERY_TIMEOUT: Duration = Duration::from_secs(30);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(40);
 /// Maximum number of bytes read from the answer.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 /// Subcommand of the process.
@@ -56,8 +56,10 @@ pub fn ask(question: &Question, settings: &[(String, String)]) -> Answer {
         opens_libraries: false,
         ..question.clone()
     };
-    let answer = ask_once(question, settings);
-    let answer = answer.or_else(|_| ask_once(&without_libraries, settings));
+    let answer = match ask_once(question, settings) {
+        Err(error) if error.kind() != io::ErrorKind::TimedOut => ask_once(&without_libraries, settings),
+        answer => answer,
+    };
     answer.unwrap_or_else(|error| Answer {
         variables: question
             .names

@@ -16,8 +16,8 @@ use crate::output::bounded;
 const MAX_PATH_BYTES: usize = 256;
 /// Maximum length of the reason for an incomplete list, in bytes.
 const MAX_REASON_BYTES: usize = 320;
-/// Time after which no further question is asked. The worker waits for a minute.
-const TIME_LIMIT: Duration = Duration::from_secs(25);
+/// Time after which no further question is asked. The worker waits for at least two minutes.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Records of the process of `opener`, whose open arms are `arms`: one for the process itself, and one for each arm and
 /// scenario whose command was traced. The coordinator sets the round and the ranks.

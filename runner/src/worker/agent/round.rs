@@ -168,7 +168,7 @@ impl Agent<'_> {
         }
         // One after the other, because each of them reads large files.
         for process in processes.iter().copied() {
-            let reply = self.request(process, &Request::Configuration, self.setup_timeout())?;
+            let reply = self.request(process, &Request::Configuration, 2 * self.setup_timeout())?;
             if let Ok(Reply::Configured(found)) = reply {
                 records.extend(found);
             }
