@@ -130,7 +130,10 @@ fn no_effect(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Option<
     let scenario = plan.scenarios.get(comparison.scenario)?;
     let cell = summary.cell(comparison.scenario, comparison.size_bytes, comparison.arm)?;
     are_inert(plan, scenario, comparison.arm, &cell.differences).then(|| {
-        let reasons = cell.differences.iter().map(|one| one.reason.as_str());
+        let reasons = cell
+            .differences
+            .iter()
+            .map(|one| format!("{}: {}", one.subject, one.reason));
         Withheld::NoEffect {
             message: reasons.collect::<Vec<_>>().join("; "),
         }
