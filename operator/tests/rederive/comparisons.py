@@ -69,13 +69,14 @@ def interval(run, effects, comparisons):
 
 @functools.lru_cache(maxsize=2)
 def noisy_controls(run):
-    """Keys of the controls whose interval extends beyond the margin."""
+    """Keys of the controls whose interval extends beyond the margin, unless the resolution is the cause."""
     found = []
     for key in run.plan.compared():
         if run.plan.role_of(key) in ("negative", "control"):
             effects = run.effects(key, run.plan.scenario(key[0]).primary, run.stopping.last_round(key))
-            bounds = interval(run, effects, run.plan.family[key[0]])
-            if bounds and inference.verdict(bounds, run.plan.margin, True) != "NoChange":
+            bounds, level = interval(run, effects, run.plan.family[key[0]]), run.plan.level(run.plan.family[key[0]])
+            is_open = bounds and inference.is_resolution_open(effects, bounds, level, run.plan.margin)
+            if bounds and not is_open and inference.verdict(bounds, run.plan.margin, True) != "NoChange":
                 found.append(key)
     return found
 

@@ -81,11 +81,14 @@ impl fmt::Display for NoiseAboveMargin {
     }
 }
 
-/// Finds the controls of `all` whose interval extends beyond the margin.
+/// Finds the controls of `all` whose interval extends beyond the margin, except those for which the resolution of printed
+/// values is the cause: that is a property of the tool, not of the machine.
 pub(super) fn find(plan: &Plan, all: &[Comparison]) -> Result<Vec<NoiseAboveMargin>, StatsError> {
     let margin_percent = plan.sampling.margin_percent;
     let margin = Margin::from_percent(f64::from(margin_percent))?;
-    let controls = all.iter().filter(|one| one.primary && one.role.is_control());
+    let controls = all
+        .iter()
+        .filter(|one| one.primary && one.role.is_control() && !one.is_resolution_open);
     let above = controls.filter_map(|control| {
         let interval = control.interval.as_ref()?;
         let direction = BetterDirection::from(control.metric);
