@@ -78,6 +78,10 @@ fn change_that_is_smaller_than_the_last_digit_is_inconclusive() {
         control.upper_ppm > Some(0),
         "the noise floor includes the resolution: {control:?}"
     );
+    assert!(
+        !text.contains("noisy"),
+        "the tool is the cause, not the machine: {text}"
+    );
 
     let (stored, _) = run(&manifest(Metric::ReportedLatency, base, other));
     let found = comparison(&stored, "b");
