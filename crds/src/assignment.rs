@@ -5,6 +5,7 @@
 
 mod check;
 mod command;
+mod limits;
 pub mod memory;
 mod parameter_serving;
 pub mod pilot;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use check::AssignmentError;
 pub use command::{COMMAND_PORTS, CommandWorkload};
+pub use limits::{CaseLimits, GRACE, MAX_DURATION};
 pub use parameter_serving::{Delivery, MulticastDelivery, SERVING_SLOTS, ServingWorkload};
 pub use slots::SLOT_ALIGNMENT;
 pub use starway::CountedWorkload;
@@ -72,7 +74,7 @@ pub struct Assignment {
     pub operation_counts: Vec<OperationCount>,
     /// Rounds to measure, in order. Blocks that an earlier attempt finished are omitted.
     pub rounds: Vec<RoundAssignment>,
-    /// Maximum duration of a single case, in seconds.
+    /// Maximum duration of a case whose scenario does not need more time, in seconds.
     pub case_deadline_seconds: u32,
     /// Environment variables that variants of the run set, in this leg or in others. If set, the workers record which
     /// files their processes load, and what these files know about the variables. Unset if all variants share a process.

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod assignment;
+pub mod cpu_list;
 pub mod deserialization;
 pub mod histogram;
 pub mod library_copy;

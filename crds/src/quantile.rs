@@ -6,13 +6,13 @@
 
 /// Returns the `cut`-th of the cut points that divide `sorted` into `parts` parts of equal probability.
 ///
-/// Equivalent to `statistics.quantiles(sorted, n=parts)[cut - 1]` in Python with its default method
+/// Between the samples, equivalent to `statistics.quantiles(sorted, n=parts)[cut - 1]` in Python with its default method
 /// `exclusive` (Hyndman and Fan 1996, definition 6): the value at rank `(len + 1) * cut / parts`,
 /// interpolated linearly between the two adjacent ranks. p95 is `(19, 20)`, p99 is `(99, 100)`, and
 /// `(1, 2)` is the median.
 ///
-/// Below the first and above the last rank, the result is extrapolated from the two nearest samples, as in Python. The
-/// p99 of fewer than 99 samples may therefore exceed the maximum.
+/// Below the first and above the last rank, where Python extrapolates from the two nearest samples, the result is the
+/// smallest or the largest sample, so that no quantile is outside the measured range.
 ///
 /// `sorted` must be in ascending order and may have any unit; the result has the same unit. Every quantile of a single
 /// sample is that sample, as in Python 3.13 (earlier versions raise an exception). Returns `None` if there are no
@@ -33,6 +33,7 @@ pub fn exclusive(sorted: &[u64], cut: u32, parts: u32) -> Option<f64> {
         i128::from(*sorted.get(index - 1)?),
         i128::from(*sorted.get(index)?),
     );
+    let beyond = beyond.clamp(0, parts);
     Some((low * (parts - beyond) + high * beyond) as f64 / parts as f64)
 }
 
@@ -42,7 +43,7 @@ mod tests {
 
     use super::exclusive;
 
-    /// Values of `statistics.quantiles(data, n=parts)[cut - 1]` in Python 3.11.
+    /// Values of `statistics.quantiles(data, n=parts)[cut - 1]` in Python 3.11, limited to the range of the data.
     #[test]
     fn matches_python() {
         let latencies = [288, 295, 296, 297, 299, 300, 301, 303, 305, 310, 420, 1210];
@@ -51,16 +52,16 @@ mod tests {
         let table: [(&[u64], u32, u32, f64); 12] = [
             (&latencies, 1, 2, 300.5),
             (&latencies, 1, 4, 296.25),
-            (&latencies, 19, 20, 1486.5),
-            (&latencies, 99, 100, 1897.3),
-            (&latencies, 1, 100, 281.91),
-            (&[7, 11], 99, 100, 14.88),
-            (&[7, 11], 1, 20, 3.6),
+            (&latencies, 19, 20, 1210.0),
+            (&latencies, 99, 100, 1210.0),
+            (&latencies, 1, 100, 288.0),
+            (&[7, 11], 99, 100, 11.0),
+            (&[7, 11], 1, 20, 7.0),
             (&ramp, 19, 20, 950.95),
             (&ramp, 99, 100, 990.99),
             (&ramp, 999, 1000, 999.999),
             (&squares, 99, 100, 9801.0),
-            (&squares, 999, 1000, 9978.3),
+            (&squares, 999, 1000, 9801.0),
         ];
         for (samples, cut, parts, expected) in table {
             assert_eq!(
@@ -97,6 +98,9 @@ mod tests {
             prop_assert!(exclusive(&samples, cut, 100) <= exclusive(&samples, cut + 1, 100));
             let (low, high) = (samples[(samples.len() - 1) / 2], samples[samples.len() / 2]);
             prop_assert_eq!(exclusive(&samples, 1, 2), Some((low + high) as f64 / 2.0));
+            let (smallest, largest) = (samples[0] as f64, samples[samples.len() - 1] as f64);
+            let value = exclusive(&samples, cut, 100).unwrap();
+            prop_assert!((smallest..=largest).contains(&value), "{value}");
         }
     }
 }

@@ -37,7 +37,7 @@ pub use devices::Devices;
 pub use execution::{AttemptState, AttemptStatus, ExecutionStatus};
 pub use expectation::{Change, Expectation, SizeRange};
 pub use factors::{Coalesce, FactorEffectKind, FactorEffectResult, Factors};
-pub use footprint::MemoryFootprint;
+pub use footprint::{Consumers, MemoryFootprint};
 pub use load::{Arrivals, Load, OpenLoop, Sweep};
 pub use many_to_many::ManyToMany;
 pub use parameter_serving::{Multicast, ParameterServing, ServingMode};

@@ -48,6 +48,8 @@ pub struct ArmEndpoints<T: Transport> {
     pub(crate) layouts: Vec<(MemoryKind, layout::Layout)>,
     /// For each element of `layouts`, the failure that makes the memory unusable; `None` if it is usable.
     pub(crate) memory_failures: Vec<Option<CaseFailure>>,
+    /// Failure of scenarios with [`Polling::Wait`]; `None` if the library can wait, or no scenario waits.
+    pub(crate) wait_failure: Option<CaseFailure>,
     pub(crate) usage: UsageCounters,
     pub(crate) roots: SystemRoots,
     /// Polling mode for scenarios that do not set one.
@@ -160,6 +162,7 @@ impl<T: Transport> ArmEndpoints<T> {
         let uses_main_thread = layout::uses_main_thread(assignment);
         let mut threads: Vec<EndpointThread<T>> = Vec::with_capacity(thread_count);
         let mut memory_failures = vec![None; buffers.layouts().len()];
+        let mut wait_failure = None;
         let mut cold = ColdRecord {
             arm: arm.name.clone(),
             ..ColdRecord::default()
@@ -194,6 +197,7 @@ impl<T: Transport> ArmEndpoints<T> {
             cold.open_nanos += opened.open_nanos;
             cold.registration_nanos += opened.registration_nanos;
             cold.registered_bytes += opened.registered_bytes;
+            wait_failure = wait_failure.or(opened.wait_failure);
             for (failure, thread_failure) in memory_failures.iter_mut().zip(opened.memory_failures) {
                 *failure = failure.take().or(thread_failure);
             }
@@ -246,6 +250,7 @@ impl<T: Transport> ArmEndpoints<T> {
             uses_main_thread,
             layouts: buffers.layouts().to_vec(),
             memory_failures,
+            wait_failure,
             usage,
             roots,
             polling,

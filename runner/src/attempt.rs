@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use crds::assignment::Assignment;
 
-/// Extra time to wait for a reply beyond the deadline that the instrument itself enforces.
-pub const GRACE: Duration = Duration::from_secs(5);
 /// Minimum timeout for opening, connecting or closing an arm. Initializing drivers and GPUs takes several seconds.
 pub const SETUP_TIMEOUT: Duration = Duration::from_secs(60);
 

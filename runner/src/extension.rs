@@ -8,6 +8,7 @@
 
 mod arguments;
 mod calls;
+mod gpu_payload;
 mod link;
 mod message;
 pub mod pages;
@@ -24,7 +25,7 @@ use snafu::Snafu;
 pub use arguments::Arguments;
 pub use calls::Payload;
 pub use message::{CallPlan, PayloadPassing};
-pub use process::Extension;
+pub use process::{Extension, TimeLimit};
 pub use serve::{ExtensionOptions, run};
 
 /// Error returned by an extension that cannot serve its host.

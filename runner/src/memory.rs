@@ -30,6 +30,7 @@ use snafu::ensure;
 pub use error::MemoryError;
 use error::{EmptySnafu, OutOfRangeSnafu};
 use ffi::device::DeviceMemory;
+pub(crate) use ffi::device::{GpuHandle, HANDLE_BYTES};
 pub(crate) use ffi::library::LibraryMemory;
 use ffi::mapping::{Mapping, Span};
 
@@ -51,6 +52,14 @@ enum Backing {
     Shared(Mapping, File),
     Device(DeviceMemory),
     Library(LibraryMemory),
+}
+
+/// Number of bytes that all processes together use on the GPU with CUDA device number `gpu`.
+///
+/// # Errors
+/// Returns [`MemoryError::Unavailable`] if there is no driver or no such GPU.
+pub(crate) fn used_gpu_bytes(gpu: u32) -> Result<u64, MemoryError> {
+    cuda::used_bytes(gpu)
 }
 
 impl Memory {
@@ -94,6 +103,32 @@ impl Memory {
             bytes,
             Backing::Device(cuda::allocate(bytes, gpu)?),
         ))
+    }
+
+    /// Maps `bytes` bytes on the GPU with CUDA device number `gpu` that another process allocated and passed as `handle`.
+    ///
+    /// # Errors
+    /// Returns [`MemoryError::Unavailable`] if the GPU's driver cannot map the memory, and [`MemoryError::Empty`] if
+    /// `bytes` is 0.
+    pub(crate) fn open_on_gpu(gpu: u32, handle: &GpuHandle, bytes: usize) -> Result<Arc<Self>, MemoryError> {
+        let kind = MemoryKind::Cuda;
+        ensure!(bytes > 0, EmptySnafu { kind });
+        Ok(Self::new(
+            kind,
+            bytes,
+            Backing::Device(cuda::open(handle, bytes, gpu)?),
+        ))
+    }
+
+    /// Handle with which another process can map GPU memory; `None` for host memory.
+    ///
+    /// # Errors
+    /// Returns [`MemoryError::Copy`] if the driver fails.
+    pub(crate) fn gpu_handle(&self) -> Result<Option<GpuHandle>, MemoryError> {
+        match &self.backing {
+            Backing::Device(memory) => cuda::handle(memory).map(Some),
+            Backing::Private(_) | Backing::Shared(..) | Backing::Library(_) => Ok(None),
+        }
     }
 
     /// Maps `bytes` bytes of shared memory that another process allocated and passed as `file`. Its pages are mapped

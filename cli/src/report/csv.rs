@@ -8,7 +8,7 @@ use super::Report;
 use super::comparison::ComparisonText;
 
 /// Column names. Names include the unit, unless the unit depends on the metric.
-const COLUMNS: [&str; 78] = [
+const COLUMNS: [&str; 80] = [
     "run",
     "scenario",
     "size_bytes",
@@ -87,6 +87,8 @@ const COLUMNS: [&str; 78] = [
     "footprint_own_bytes",
     "footprint_saved_percent",
     "footprint_baseline_rss_bytes",
+    "call_clock_ns",
+    "footprint_vram_bytes",
 ];
 
 /// Unit of `metric` in this format and in JSON.
@@ -120,7 +122,7 @@ pub fn render(report: &Report<'_>) -> Result<String, ::csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 78] {
+fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 80] {
     let footprint = cell.footprint.as_ref();
     let memory = footprint.and_then(|footprint| footprint.memory);
     let call = cell.call.as_ref();
@@ -252,6 +254,8 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 78] 
         number(memory.map(|memory| memory.own)),
         number(memory.map(|memory| 100.0 * memory.saved_share())),
         number(memory.map(|memory| memory.baseline_rss)),
+        number(call.and_then(CallSummary::below_clock_nanos)),
+        number(memory.and_then(|memory| memory.vram)),
     ]
 }
 

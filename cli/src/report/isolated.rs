@@ -179,7 +179,8 @@ fn are_in_several_scenarios(tests: &[Test<'_>]) -> bool {
 
 /// Tests of one scenario, ready for output.
 pub struct ScenarioTests {
-    /// A table for each section that has tests.
+    /// A table for each section that has tests. The tables of a scenario of the spec with several numbers of consumers are
+    /// in the first of its scenarios, and contain the tests of all of them.
     pub tables: Vec<ResultTable>,
     /// Heading and text of the line with the counts; `None` if no other scenario has such tests, because the line for
     /// the whole run is then the same.
@@ -193,11 +194,32 @@ pub fn of_scenario(report: &Report<'_>, scenario: usize) -> Option<ScenarioTests
         let own = all.iter().filter(|test| test.cell.scenario == scenario);
         let own: Vec<Test<'_>> = own.copied().collect();
         let counts = Counts::new(&own)?;
+        let tables = match group(report, scenario) {
+            None => tables(kind, &own),
+            Some(group) if group.first() == Some(&scenario) => {
+                let of_group = all.iter().filter(|test| group.contains(&test.cell.scenario));
+                let mut of_group: Vec<Test<'_>> = of_group.copied().collect();
+                // The rows of one arm and size follow each other, so that they show how the memory scales.
+                of_group.sort_by_key(|test| (test.cell.size_bytes, test.cell.arm));
+                self::tables(kind, &of_group)
+            }
+            Some(_) => Vec::new(),
+        };
         Some(ScenarioTests {
-            tables: tables(kind, &own),
+            tables,
             counts: are_in_several_scenarios(&all).then(|| (kind.heading(), counts.line(false))),
         })
     })
+}
+
+/// Indexes of the scenarios that were created from the same scenario of the spec as `scenario`, with different numbers of
+/// consumers; `None` if it has only one number.
+fn group(report: &Report<'_>, scenario: usize) -> Option<Vec<usize>> {
+    let scenarios = &report.plan.scenarios;
+    let name = scenarios.get(scenario)?.several_counts.as_ref()?;
+    let of_group = scenarios.iter().enumerate();
+    let of_group = of_group.filter(|(_, planned)| planned.several_counts.as_ref() == Some(name));
+    Some(of_group.map(|(index, _)| index).collect())
 }
 
 /// Returns a table for each section of a scenario's `tests`.

@@ -132,10 +132,10 @@ fn round_trip(cell: &CellSummary) -> Option<String> {
 
 fn directions(found: &Directions) -> String {
     format!(
-        "{} from the initiator, {} from the target, ratio {:.2}",
+        "{} from the initiator, {} from the target, balance {:.3}",
         format::bytes_per_second(found.from_initiator),
         format::bytes_per_second(found.from_target),
-        found.rate_ratio
+        found.balance
     )
 }
 

@@ -136,7 +136,7 @@ pub fn upper_bounds(report: &Report<'_>, scenario: usize) -> Option<String> {
             let resource = match bound.resource {
                 BoundingResource::LineRate => "line rate of the NICs",
                 BoundingResource::PciLink => "PCI links of the NICs",
-                BoundingResource::Copy => "copies by the measuring threads",
+                BoundingResource::Copy => "copies by the measuring threads on the available CPUs",
             };
             format!(
                 "{} ({resource})",

@@ -104,7 +104,7 @@ pub fn curves<'a>(report: &Report<'a>) -> Vec<Curve<'a>> {
         let Some(planned) = report.plan.scenarios.get(cell.scenario) else {
             continue;
         };
-        let (Some(name), Some(serving)) = (&planned.several_workers, planned.assignment.workload.serving())
+        let (Some(name), Some(serving)) = (&planned.several_counts, planned.assignment.workload.serving())
         else {
             continue;
         };

@@ -68,6 +68,11 @@ impl ScenarioAssignment {
         [initiator].into_iter().chain(other)
     }
 
+    /// Whether a GPU holds the payload of any arm, with or without a transport.
+    pub fn needs_gpu(&self) -> bool {
+        self.uses(MemoryKind::Cuda) || self.workload.gpu().is_some()
+    }
+
     /// Whether either side uses memory of `kind`.
     pub fn uses(&self, kind: MemoryKind) -> bool {
         self.memory_kinds().contains(&kind)

@@ -1,7 +1,5 @@
 //! Scenario workloads.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 
 use super::{CommandWorkload, Delivery, ServingWorkload};
@@ -118,6 +116,10 @@ pub struct RpcWorkload {
     pub hops: u32,
     /// Largest payload that is sent over a transport, in bytes; 0 if no arm calls over a transport.
     pub message_bytes: u64,
+    /// CUDA device number of the GPU that holds the tensors and arrays of arms that do not call over a transport; unset if
+    /// they are in host memory. Integers and strings are always in host memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<u32>,
     /// Maximum duration of a case, in seconds.
     pub timeout_seconds: u32,
     /// Intended start times of the samples; `None` if a sample starts as soon as the previous one has completed.
@@ -138,6 +140,9 @@ pub struct FootprintWorkload {
     pub consumers: u32,
     /// Number of measured distributions to all consumers. One warm-up distribution precedes them.
     pub distributions: u32,
+    /// CUDA device number of the GPU that holds the tensor; unset if it is in host memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<u32>,
     /// Maximum duration of a case, in seconds.
     pub timeout_seconds: u32,
     /// Number of measured operations: one for each consumer and distribution.
@@ -248,6 +253,16 @@ impl Workload {
         matches!(self, Self::Rpc(_) | Self::MemoryFootprint(_))
     }
 
+    /// CUDA device number of the GPU that holds the payload of arms that do not use their transport; `None` if it is in
+    /// host memory.
+    pub fn gpu(&self) -> Option<u32> {
+        match self {
+            Self::Rpc(rpc) => rpc.gpu,
+            Self::MemoryFootprint(footprint) => footprint.gpu,
+            Self::PingPong(_) | Self::Transfer(_) | Self::ParameterServing(_) | Self::Command(_) => None,
+        }
+    }
+
     /// Whether the payload of an arm with `channel` stays on the initiator's machine and does not use the transport.
     pub fn is_off_fabric(&self, channel: RpcChannel) -> bool {
         match self {
@@ -271,18 +286,6 @@ impl Workload {
                 Delivery::Filesystem { .. } | Delivery::Multicast(_) => false,
             },
             Self::PingPong(_) | Self::Transfer(_) | Self::Command(_) => true,
-        }
-    }
-
-    /// Maximum duration of a case of an arm with `channel`, at most `case_deadline`. The time limit of a workload that
-    /// makes calls applies to the case only if the calls use the arm's transport. Otherwise, the limit applies to the
-    /// extension process, so that the case report contains the cause.
-    pub fn time_limit(&self, channel: RpcChannel, case_deadline: Duration) -> Duration {
-        match self {
-            Self::Rpc(rpc) if channel.is_transport() => {
-                case_deadline.min(Duration::from_secs(rpc.timeout_seconds.into()))
-            }
-            _ => case_deadline,
         }
     }
 

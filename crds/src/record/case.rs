@@ -231,8 +231,13 @@ pub struct FootprintReport {
     pub consumers_pss_bytes: u64,
     /// Sum of the Rss of the consumers while all have the tensor. It counts a shared page once for each consumer.
     pub consumers_rss_bytes: u64,
-    /// Sum of the Pss of the tensor in the host and all consumers.
+    /// Sum of the Pss of the tensor in the host and all consumers. If the tensor is on a GPU: its size in the host, plus
+    /// the GPU memory that the consumers free when all of them drop it.
     pub tensor_pss_bytes: u64,
+    /// GPU memory that is in use while all consumers have the tensor, less that before the host allocated it: the tensor
+    /// and the CUDA contexts of the consumers. Unset if the tensor is in host memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vram_bytes: Option<u64>,
     /// Change in the Pss of the host and its consumers from one distribution to the next, in bytes: the slope of a
     /// least-squares line.
     pub slope_bytes: f64,

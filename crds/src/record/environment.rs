@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{CaseFailure, HardwareFacts};
+use crate::cpu_list;
 use crate::omitted::is_zero;
 use crate::v1alpha1::{Answer, MemoryKind, Polling, StepTimes};
 
@@ -69,6 +70,15 @@ impl HostEnvironment {
     /// Name of the node, or the hostname if the node is unknown. Inside a pod, the hostname is the name of the pod.
     pub fn node_or_hostname(&self) -> &str {
         self.node.as_ref().unwrap_or(&self.hostname)
+    }
+
+    /// Number of CPUs that the worker can use at the same time: those that it may use, or the CPU limit of its cgroup if
+    /// that is smaller. `None` if neither is known.
+    pub fn cpu_count(&self) -> Option<f64> {
+        let allowed =
+            Some(cpu_list::parse_list(&self.cpus_allowed).len() as f64).filter(|count| *count > 0.0);
+        let limit = self.cpu_limit_millis.map(|millis| millis as f64 / 1e3);
+        allowed.into_iter().chain(limit).min_by(f64::total_cmp)
     }
 }
 

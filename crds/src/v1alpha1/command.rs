@@ -42,8 +42,7 @@ pub struct Command {
     /// How to parse the output. Required if the tool is Regex; must not be set otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<CommandPattern>,
-    /// Maximum duration of one run of the command, in seconds. At most runPolicy.caseDeadlineSeconds minus 10. Defaults
-    /// to 50.
+    /// Maximum duration of one run of the command, in seconds. Defaults to 50.
     #[serde(default = "default_timeout_seconds")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 3600)))]
     pub timeout_seconds: u32,

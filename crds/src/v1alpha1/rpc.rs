@@ -34,7 +34,7 @@ pub struct Rpc {
     #[cfg_attr(feature = "crd", schemars(range(max = 1_000_000)))]
     pub warmup: Option<u32>,
     /// Maximum duration of a case, including its warm-up, in seconds. A process that exceeds this limit is killed, and
-    /// the next case starts a new process. Must not exceed runPolicy.caseDeadlineSeconds. Defaults to 30.
+    /// the next case starts a new process. Defaults to 30.
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 3600)))]
     pub timeout_seconds: u32,
 }

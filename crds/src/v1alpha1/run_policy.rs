@@ -27,8 +27,9 @@ pub struct RunPolicy {
     #[serde(default = "default_backoff_limit")]
     #[cfg_attr(feature = "crd", schemars(range(max = 10)))]
     pub backoff_limit: u32,
-    /// Maximum duration of a single case, in seconds. Limits the time lost if a peer hangs. Must be between 1 and
-    /// 3600. Defaults to 60.
+    /// Maximum duration of a single case, in seconds. Limits the time lost if a peer hangs. A case whose scenario sets a
+    /// longer timeoutSeconds, duration or maxTime has a longer limit, which leaves time for its other steps. Must be
+    /// between 1 and 3600. Defaults to 60.
     #[serde(default = "default_case_deadline")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 3600)))]
     pub case_deadline_seconds: u32,

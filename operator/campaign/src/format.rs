@@ -1,9 +1,14 @@
 //! Formats numbers with their units and other values for human readers, and shortens text. Performs no I/O.
 
 use crds::assignment::ScenarioAssignment;
+use crds::v1alpha1::MemoryKind;
 
 /// Kinds of memory that the two sides of a scenario use, for example `Heap` or `Heap, target Cuda`.
 pub fn memory_kinds(scenario: &ScenarioAssignment) -> String {
+    // The payload of calls and footprints need not be in memory that a transport uses.
+    if scenario.workload.gpu().is_some() {
+        return format!("{:?}", MemoryKind::Cuda);
+    }
     match scenario.memory_kinds() {
         [kind, target] if kind == target => format!("{kind:?}"),
         [initiator, target] => format!("{initiator:?}, target {target:?}"),

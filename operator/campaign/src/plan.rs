@@ -28,7 +28,7 @@ use snafu::Snafu;
 use super::posting::PlannedOptimization;
 use super::validate::ValidatedRun;
 pub use assignment::{AssignmentInputs, assignment};
-pub use estimate::{Assumption, Estimate, case_seconds, estimate, leg_estimate};
+pub use estimate::{Assumption, Estimate, case_limit_seconds, case_seconds, estimate, leg_estimate};
 pub use hash::HashedPlan;
 pub use role::Role;
 use scenarios::PlannedScenarios;
@@ -147,10 +147,11 @@ pub struct PlannedScenario {
     /// Name of the scenario in the spec, if this scenario was created for one rate of its sweep.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sweep: Option<String>,
-    /// Name of the scenario in the spec, if that scenario lists several worker counts and this scenario was created for
-    /// one of them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub several_workers: Option<String>,
+    /// Name of the scenario in the spec, if that scenario lists several counts of workers or consumers and this scenario
+    /// was created for one of them.
+    /// The name in JSON is the one of earlier releases, so that the hashes of their plans stay valid.
+    #[serde(rename = "severalWorkers", skip_serializing_if = "Option::is_none")]
+    pub several_counts: Option<String>,
     /// Sizes in bytes, in spec order.
     pub sizes: Vec<u64>,
     /// Primary metric, the only one for which verdicts are given.
@@ -326,7 +327,7 @@ impl PlannedScenario {
     pub fn name_in_spec(&self) -> &str {
         self.sweep
             .as_ref()
-            .or(self.several_workers.as_ref())
+            .or(self.several_counts.as_ref())
             .unwrap_or(&self.assignment.name)
     }
 

@@ -7,6 +7,7 @@ mod consistency;
 mod effects;
 pub(crate) mod libraries;
 mod sampling;
+mod waiting;
 
 use std::fmt;
 
@@ -59,6 +60,7 @@ pub fn check(plan: &Plan) -> Vec<Note> {
     sampling::check(plan, &mut notes);
     effects::check(plan, &mut notes);
     libraries::check(plan, &mut notes);
+    waiting::check(plan, &mut notes);
     notes.0.sort_by_key(|note| std::cmp::Reverse(note.severity));
     notes.0
 }

@@ -3,9 +3,11 @@
 //! The schema rules are assumed to hold: the API server or the manifest reader has checked them.
 
 mod command;
+mod counts;
 mod devices;
 mod expectations;
 mod factors;
+mod footprint;
 mod identical;
 mod limits;
 mod many_to_many;
@@ -100,9 +102,9 @@ pub struct ValidatedScenario {
     pub index: usize,
     /// Name of the scenario in the spec, if its load is a sweep. The name in `assignment` then also contains the rate.
     pub sweep: Option<String>,
-    /// Name of the scenario in the spec, if it lists several worker counts. The name in `assignment` then also contains
-    /// the worker count.
-    pub several_workers: Option<String>,
+    /// Name of the scenario in the spec, if it lists several counts of workers or consumers. The name in `assignment` then
+    /// also contains the count.
+    pub several_counts: Option<String>,
     /// Description of the scenario in the worker assignments.
     pub assignment: ScenarioAssignment,
     /// Sizes in bytes, in spec order; unique and above 0.

@@ -108,7 +108,7 @@ pub(crate) fn arm(arm: &str, size: u64) -> Value {
 fn with_observations(mut arm: Value) -> Value {
     arm["directions"] = json!({
         "initiatorBytesPerSecond": 2_000_000_000_u64, "targetBytesPerSecond": 1_000_000_000_u64,
-        "rateRatioPpm": 2_000_000,
+        "balancePpm": 500_000,
     });
     arm["flush"] = json!({"p50Nanos": 29_000, "maxNanos": 19_700_000});
     arm["ping"] =

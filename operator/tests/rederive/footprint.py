@@ -8,6 +8,24 @@ from .tally import ROUNDING
 PPM = 10**6
 
 
+def counts(given):
+    """The numbers of consumers: a number or a list of numbers, 10 by default."""
+    listed = given.get("consumers", 10)
+    return listed if isinstance(listed, list) else [listed]
+
+
+def expanded(scenario):
+    """One scenario for each number of consumers, if there are several."""
+    given = scenario.get("memoryFootprint")
+    listed = counts(given) if given is not None else []
+    if len(listed) < 2:
+        return [scenario]
+    return [
+        {**scenario, "name": f"{scenario['name']}-{one}", "memoryFootprint": {**given, "consumers": one}}
+        for one in listed
+    ]
+
+
 def check(run, key, cases, stored, tally):
     """Compares a footprint's values. `stored` is None if the status omits the result."""
     scenario = run.plan.scenario(key[0])
@@ -49,6 +67,7 @@ def values(run, key, consumers):
         "consumerBytes": of_one("consumersPssBytes"),
         "consumerRssBytes": of_one("consumersRssBytes"),
         "tensorBytes": tensor,
+        "vramBytes": known("vramBytes"),
         "savedBytes": saved,
         "savedPpm": None if saved is None else saved / copies * PPM,
         "slopeBytes": median("slopeBytes"),

@@ -18,14 +18,14 @@ def check(run, key, valid, stored, tally):
     compare(tally, "median", f"{where} meanRoundTripNanos", stored, "meanRoundTripNanos", trip)
     directions = stored.get("directions") or {}
     values = {
-        "initiatorBytesPerSecond": (lambda case: rate(case, 0), 1),
-        "targetBytesPerSecond": (lambda case: rate(case, 1), 1),
-        "rateRatioPpm": (lambda case: rate(case, 0) / rate(case, 1), PPM),
+        "initiatorBytesPerSecond": lambda case: rate(case, 0),
+        "targetBytesPerSecond": lambda case: rate(case, 1),
     }
-    for field, (value, factor) in values.items():
-        derived = run.median(key, value) if scenario.both_post else None
-        derived = None if derived is None else derived * factor
-        compare(tally, "direction", f"{where} directions.{field}", directions, field, derived)
+    rates = {field: run.median(key, value) if scenario.both_post else None for field, value in values.items()}
+    slower, faster = sorted(rates.values()) if None not in rates.values() else (None, None)
+    derived = {**rates, "balancePpm": None if slower is None else slower / faster * PPM}
+    for field, value in derived.items():
+        compare(tally, "direction", f"{where} directions.{field}", directions, field, value)
     check_flushes(where, valid, stored.get("flush") or {}, tally)
     check_pings(where, valid, stored.get("ping") or {}, tally)
     check_reads(where, valid, stored.get("readBack") or {}, tally)

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from . import calls, serving, stopping, sweeps
+from . import calls, footprint, serving, stopping, sweeps
 from .combinations import chosen_factors, combinations, effect_count
 from .arms import Arm
 from .quantities import size
@@ -38,7 +38,8 @@ class Plan:
             one
             for scenario in spec["scenarios"]
             for with_workers in serving.expanded(scenario, receivers)
-            for one in sweeps.expanded(with_workers)
+            for with_consumers in footprint.expanded(with_workers)
+            for one in sweeps.expanded(with_consumers)
         ]
         self.scenarios = [Scenario(one, sampling, deadline, receivers) for one in expanded]
         self.alpha = (100 - sampling.get("confidencePercent", 95)) / 100

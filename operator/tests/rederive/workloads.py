@@ -1,6 +1,6 @@
 """Maps every workload in a spec to one of six kinds: ping-pong, transfer, RPC, footprint, parameter serving or command."""
 
-from . import calls, serving
+from . import calls, footprint, serving
 
 
 def workload(spec, receivers):
@@ -76,7 +76,7 @@ def rpc(given):
 
 
 def memory_footprint(given):
-    given = {"sizes": ["1Mi", "2Gi"], "consumers": 10, "iterations": 5, **given}
+    given = {"sizes": ["1Mi", "2Gi"], "iterations": 5, **given, "consumers": footprint.counts(given)[0]}
     operations = given["iterations"] * given["consumers"]
     fields = {"sizes": given["sizes"], "iterations": operations, "operation": "Send", "consumers": given["consumers"]}
     return "footprint", fields, "MemoryPerConsumer"

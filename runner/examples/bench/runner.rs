@@ -82,6 +82,7 @@ pub fn measure_calls(bytes: u64, calls: u32) -> f64 {
             target_memory: None,
             polling: None,
             workload: Workload::Rpc(RpcWorkload {
+                gpu: None,
                 pattern: RpcPattern::Call,
                 hops: 1,
                 message_bytes: 0,

@@ -24,6 +24,8 @@ pub(super) struct OpenedThread<T: Transport> {
     /// usable.
     pub(super) memory_failures: Vec<Option<CaseFailure>>,
     pub(super) memory: Vec<KindFacts>,
+    /// Failure of scenarios that wait for completions; `None` if the library can wait, or no scenario waits.
+    pub(super) wait_failure: Option<CaseFailure>,
     /// Time to start the thread that opened the endpoints; `None` if it was the calling thread.
     pub(super) thread_start_nanos: Option<u64>,
     pub(super) open_nanos: u64,
@@ -152,9 +154,11 @@ fn open_on_thread<T: Transport>(
         location: near.0.clone(),
         ..config.clone()
     };
-    let start = clock::now();
-    let mut transport = T::open(config)?;
-    let open_nanos = clock::now().saturating_sub(start);
+    let Opened {
+        mut transport,
+        wait_failure,
+        open_nanos,
+    } = open_transport::<T>(config)?;
 
     let control_bytes = receives::control_bytes(transport.rails());
     let control_memory = Memory::allocate(MemoryKind::Heap, control_bytes as usize)
@@ -214,11 +218,43 @@ fn open_on_thread<T: Transport>(
         near,
         memory_failures,
         memory,
+        wait_failure,
         thread_start_nanos,
         open_nanos,
         registration_nanos,
         registered_bytes,
     })
+}
+
+/// An opened transport, and the time to open it.
+struct Opened<T> {
+    transport: T,
+    wait_failure: Option<CaseFailure>,
+    open_nanos: u64,
+}
+
+/// Opens the transport. If it cannot be opened for waiting, opens it for polling, so that only the scenarios that wait
+/// fail.
+fn open_transport<T: Transport>(config: &OpenConfig) -> Result<Opened<T>, TransportError> {
+    let open = |config: &OpenConfig, wait_failure| {
+        let start = clock::now();
+        let transport = T::open(config)?;
+        Ok::<_, TransportError>(Opened {
+            transport,
+            wait_failure,
+            open_nanos: clock::now().saturating_sub(start),
+        })
+    };
+    let refused = match open(config, None) {
+        Err(refused) if config.uses_wait => refused,
+        opened => return opened,
+    };
+    let polled = OpenConfig {
+        uses_wait: false,
+        ..config.clone()
+    };
+    // A failure that has nothing to do with waiting occurs again.
+    open(&polled, Some(case_failure(refused.clone()))).map_err(|_| refused)
 }
 
 /// Location whose nearest NICs are chosen: the GPU memory's location if there is any GPU memory, otherwise the host

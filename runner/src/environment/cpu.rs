@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+pub use crds::cpu_list::parse_list;
+
 use super::read_text;
 use crate::topology::SystemRoots;
-
-/// Largest accepted CPU number, so that a range such as `0-4294967295` does not exhaust memory.
-const MAX_CPUS: u32 = 65_536;
 
 /// List of allowed CPUs in `/proc/self/status`, such as `0-3,8`.
 pub(super) fn allowed_list(status: &str) -> String {
@@ -15,18 +14,6 @@ pub(super) fn allowed_list(status: &str) -> String {
         .lines()
         .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     line.unwrap_or_default().trim().to_owned()
-}
-
-/// Parses a list such as `0-3,8` into sorted CPU numbers; ignores parts that are not numbers.
-pub fn parse_list(list: &str) -> Vec<u32> {
-    let mut cpus = BTreeSet::new();
-    for part in list.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        if let (Ok(first), Ok(last)) = (first.trim().parse::<u32>(), last.trim().parse::<u32>()) {
-            cpus.extend(first..=last.min(MAX_CPUS));
-        }
-    }
-    cpus.into_iter().collect()
 }
 
 /// Online NUMA nodes; empty if the kernel does not report them.

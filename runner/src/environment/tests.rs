@@ -212,13 +212,6 @@ fn cpus_near_a_device_come_first() {
 }
 
 #[test]
-fn parses_cpu_lists() {
-    assert_eq!(cpu::parse_list("0-3,8"), [0, 1, 2, 3, 8]);
-    assert_eq!(cpu::parse_list(""), Vec::<u32>::new());
-    assert_eq!(cpu::parse_list("x,2"), [2]);
-}
-
-#[test]
 fn reads_nics_gpus_and_the_instance_type() {
     let machine = Machine::new(&[
         ("sys/class/dmi/id/sys_vendor", "Amazon EC2\n"),

@@ -16,14 +16,19 @@ pub enum Arguments {
     Bytes(Vec<u8>),
     /// Shared memory whose descriptor accompanies a message.
     Shared(Arc<Memory>),
+    /// GPU memory, of which a message contains the bytes or a handle.
+    Device(Arc<Memory>),
 }
 
 impl Arguments {
-    /// Allocates a payload of `bytes` bytes.
+    /// Allocates a payload of `bytes` bytes on the GPU with CUDA device number `gpu`, or in host memory.
     ///
     /// # Errors
     /// Returns an error if the memory is not available.
-    pub fn allocate(passing: PayloadPassing, bytes: u64) -> Result<Self, CaseFailure> {
+    pub fn allocate(passing: PayloadPassing, gpu: Option<u32>, bytes: u64) -> Result<Self, CaseFailure> {
+        if let Some(gpu) = gpu {
+            return Ok(Self::Device(Memory::allocate_on_gpu(gpu, bytes as usize)?));
+        }
         Ok(match passing {
             PayloadPassing::Copy => Self::Bytes(available::touched_bytes(bytes)?),
             PayloadPassing::Map => Self::Shared(Memory::allocate(MemoryKind::SharedMemory, bytes as usize)?),
@@ -35,13 +40,14 @@ impl Arguments {
         match self {
             Self::Bytes(bytes) => Payload::Bytes(bytes),
             Self::Shared(memory) => Payload::Shared(memory),
+            Self::Device(memory) => Payload::Device(memory),
         }
     }
 
-    /// Returns the shared memory; `None` if a message contains the bytes.
+    /// Returns the shared memory; `None` if a message contains the bytes, or the payload is in GPU memory.
     pub fn shared(&self) -> Option<&Memory> {
         match self {
-            Self::Bytes(_) => None,
+            Self::Bytes(_) | Self::Device(_) => None,
             Self::Shared(memory) => Some(memory),
         }
     }
@@ -56,7 +62,9 @@ impl Arguments {
                 pattern::fill(seed, transfer, 0, bytes);
                 Ok(())
             }
-            Self::Shared(memory) => fill(memory, 0, seed, transfer, memory.length() as u64),
+            Self::Shared(memory) | Self::Device(memory) => {
+                fill(memory, 0, seed, transfer, memory.length() as u64)
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use crds::record::{CaseFailure, FailureReason, IntegrityReport};
 use crds::v1alpha1::MemoryKind;
 
 use super::failure;
+use super::gpu_payload::GpuPayloads;
 use super::link::{Body, Link};
 use super::message::{CallPlan, Message, PayloadPassing};
 use crate::integrity::Verifier;
@@ -24,6 +25,8 @@ pub enum Payload<'a> {
     Bytes(&'a [u8]),
     /// The payload is in shared memory, whose descriptor accompanies the message.
     Shared(&'a Memory),
+    /// The payload is in GPU memory.
+    Device(&'a Arc<Memory>),
 }
 
 /// One side of the calls.
@@ -34,6 +37,8 @@ pub(super) struct Calls {
     received: Vec<u8>,
     /// Payload that the last request asked this side to retain.
     kept: Option<Arc<Memory>>,
+    /// Payloads in GPU memory; `None` if they are in host memory.
+    gpu: Option<GpuPayloads>,
     check: Option<Check>,
 }
 
@@ -51,6 +56,7 @@ impl Calls {
             hops: 1,
             bytes: 0,
             passing: PayloadPassing::Copy,
+            gpu: None,
             echo: false,
         };
         Self {
@@ -58,12 +64,14 @@ impl Calls {
             plan,
             received: Vec::new(),
             kept: None,
+            gpu: None,
             check: None,
         }
     }
 
     pub(super) fn set_plan(&mut self, plan: CallPlan) {
         self.plan = plan;
+        self.gpu = GpuPayloads::new(plan);
     }
 
     pub(super) fn plan(&self) -> CallPlan {
@@ -72,11 +80,20 @@ impl Calls {
 
     /// Accepts the payload of the last message, if that message was a request to retain it.
     pub(super) fn accept_retained(&mut self) -> Result<Arc<Memory>, CaseFailure> {
+        if let Some(gpu) = &mut self.gpu {
+            let memory = gpu.retain(&self.received)?;
+            return self.checked(memory);
+        }
         let memory = self.kept.take().ok_or_else(|| {
             let message = "a message contains no payload to retain; this is a bug in fabricbench".to_owned();
             failure(FailureReason::Internal, message)
         })?;
         self.check_length(memory.length())?;
+        self.checked(memory)
+    }
+
+    /// Returns `memory`, which contains an accepted payload, after checking its bytes in an integrity pass.
+    fn checked(&mut self, memory: Arc<Memory>) -> Result<Arc<Memory>, CaseFailure> {
         if let Some(check) = &mut self.check {
             check.arrived += 1;
             check
@@ -128,7 +145,10 @@ impl Calls {
         message: &Message,
         payload: Payload<'_>,
     ) -> Result<(), CaseFailure> {
-        let body = body(payload)?;
+        let body = match (payload, &mut self.gpu) {
+            (Payload::Device(memory), Some(gpu)) => Body::Bytes(gpu.message(memory)?),
+            (payload, _) => body(payload)?,
+        };
         self.link.send(message, body).map_err(connection_failure)
     }
 
@@ -142,9 +162,12 @@ impl Calls {
     }
 
     pub(super) fn receive(&mut self) -> Result<Message, CaseFailure> {
-        let max = self.plan.bytes;
+        let max = self
+            .gpu
+            .as_ref()
+            .map_or(self.plan.bytes, GpuPayloads::max_message_bytes);
         let (message, length) = self.link.receive_header(max).map_err(connection_failure)?;
-        if length > 0 && message == Message::Hold {
+        if length > 0 && message == Message::Hold && self.gpu.is_none() {
             self.kept = Some(self.receive_memory(length)?);
             return Ok(message);
         }
@@ -173,10 +196,7 @@ impl Calls {
 
     /// Makes the first call of a sample with `payload`, and returns when its reply has arrived.
     pub(super) fn call(&mut self, payload: Payload<'_>) -> Result<(), CaseFailure> {
-        let body = body(payload)?;
-        self.link
-            .send(&Message::Request { hop: 1 }, body)
-            .map_err(connection_failure)?;
+        self.send_payload(&Message::Request { hop: 1 }, payload)?;
         self.await_reply(1)
     }
 
@@ -201,21 +221,30 @@ impl Calls {
 
     /// Answers call `hop`, whose request has been received.
     pub(super) fn answer(&mut self, hop: u32) -> Result<(), CaseFailure> {
-        let mapped = match self.plan.passing {
-            PayloadPassing::Copy => None,
-            PayloadPassing::Map => Some(self.accept_mapping()?),
+        let accepted = match (&mut self.gpu, self.plan.passing) {
+            (Some(gpu), _) => {
+                let memory = gpu.accept(&self.received)?;
+                Some(self.checked(memory)?)
+            }
+            (None, PayloadPassing::Copy) => None,
+            (None, PayloadPassing::Map) => Some(self.accept_mapping()?),
         };
-        if mapped.is_none() {
+        if accepted.is_none() {
             self.accept_bytes()?;
         }
         if hop < self.plan.hops {
-            let body = match &mapped {
-                Some(memory) => body(Payload::Shared(memory))?,
-                None => Body::Bytes(&self.received),
-            };
-            self.link
-                .send(&Message::Request { hop: hop + 1 }, body)
-                .map_err(connection_failure)?;
+            let request = Message::Request { hop: hop + 1 };
+            match (&accepted, self.plan.gpu, self.plan.passing) {
+                // A mapping of GPU memory has no handle of its own, so the handle that arrived is passed on.
+                (None, ..) | (Some(_), Some(_), PayloadPassing::Map) => {
+                    let body = Body::Bytes(&self.received);
+                    self.link.send(&request, body).map_err(connection_failure)?;
+                }
+                (Some(memory), Some(_), PayloadPassing::Copy) => {
+                    self.send_payload(&request, Payload::Device(memory))?;
+                }
+                (Some(memory), None, _) => self.send_payload(&request, Payload::Shared(memory))?,
+            }
             self.await_reply(hop + 1)?;
         }
         let reply = Message::Reply {
@@ -264,6 +293,10 @@ impl Calls {
 
 fn body(payload: Payload<'_>) -> Result<Body<'_>, CaseFailure> {
     match payload {
+        Payload::Device(_) => {
+            let message = "a plan for host memory has a payload in GPU memory; this is a bug in fabricbench";
+            Err(failure(FailureReason::Internal, message.to_owned()))
+        }
         Payload::Bytes(bytes) => Ok(Body::Bytes(bytes)),
         Payload::Shared(memory) => memory.descriptor().map(Body::Descriptor).ok_or_else(|| {
             let message = "the payload is not in shared memory; this is a bug in fabricbench".to_owned();

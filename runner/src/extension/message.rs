@@ -15,6 +15,9 @@ pub struct CallPlan {
     pub bytes: u64,
     /// How a request passes the payload.
     pub passing: PayloadPassing,
+    /// CUDA device number of the GPU that holds the payload in both processes; `None` if it is in host memory. A copy
+    /// passes through host memory, and the message that shares the payload contains a CUDA IPC handle.
+    pub gpu: Option<u32>,
     /// Whether a reply also contains the payload.
     pub echo: bool,
 }

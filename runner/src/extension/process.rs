@@ -50,9 +50,34 @@ pub struct Extension {
     errors: File,
 }
 
+/// Time limit of an extension, and the field of the spec that raises it.
+#[derive(Clone, Copy, Debug)]
+pub struct TimeLimit {
+    duration: Duration,
+    field: &'static str,
+}
+
+impl TimeLimit {
+    /// Limit from the scenario's `timeoutSeconds`.
+    pub fn of_scenario(seconds: u32) -> Self {
+        Self {
+            duration: Duration::from_secs(seconds.into()),
+            field: "timeoutSeconds",
+        }
+    }
+
+    /// The time `left` until the limit of the case.
+    pub fn of_case(left: Duration) -> Self {
+        Self {
+            duration: left,
+            field: "runPolicy.caseDeadlineSeconds",
+        }
+    }
+}
+
 /// Thread that kills a process after a time limit.
 struct Watchdog {
-    limit: Duration,
+    limit: TimeLimit,
     expired: Arc<AtomicBool>,
     /// Dropped to stop the thread.
     stop: Option<Sender<()>>,
@@ -64,7 +89,7 @@ impl Extension {
     ///
     /// # Errors
     /// Returns `Internal` if the process cannot be started, and the errors of [`Extension::call`].
-    pub fn start(tcp: bool, plan: CallPlan, limit: Duration) -> Result<Self, CaseFailure> {
+    pub fn start(tcp: bool, plan: CallPlan, limit: TimeLimit) -> Result<Self, CaseFailure> {
         let start_failure = |error: io::Error| {
             failure(
                 FailureReason::Internal,
@@ -279,9 +304,10 @@ impl Extension {
         let status = process::wait_until_exited(child, Instant::now() + EXIT_TIMEOUT);
         if self.watchdog.expired.load(Ordering::Acquire) {
             let message = format!(
-                "the extension exceeded the time limit of {} s (timeoutSeconds) and was killed; raise the limit, or use \
-                 fewer iterations or smaller payloads",
-                self.watchdog.limit.as_secs()
+                "the extension exceeded the time limit of {} s ({}) and was killed; raise the limit, or use fewer \
+                 iterations or smaller payloads",
+                self.watchdog.limit.duration.as_secs(),
+                self.watchdog.limit.field
             );
             return failure(FailureReason::DeadlineExceeded, message);
         }
@@ -326,12 +352,12 @@ impl Drop for Extension {
 }
 
 impl Watchdog {
-    fn start(process: u32, limit: Duration) -> io::Result<Self> {
+    fn start(process: u32, limit: TimeLimit) -> io::Result<Self> {
         let (stop, stopped) = channel::<()>();
         let expired = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&expired);
         let watch = move || {
-            if stopped.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+            if stopped.recv_timeout(limit.duration) == Err(RecvTimeoutError::Timeout) {
                 flag.store(true, Ordering::Release);
                 if let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw) {
                     // This call fails if the process has exited.

@@ -137,7 +137,7 @@ fn serve_one(calls: &mut Calls, held: &mut Option<Arc<Memory>>) -> Result<(), Ca
 
 /// Returns the payload of the last message: a copy in separate pages, or a mapping of shared memory.
 fn retain_payload(calls: &mut Calls) -> Result<Arc<Memory>, CaseFailure> {
-    if calls.plan().passing == PayloadPassing::Copy {
+    if calls.plan().passing == PayloadPassing::Copy || calls.plan().gpu.is_some() {
         return calls.accept_retained();
     }
     let memory = calls.accept_mapping()?;

@@ -63,6 +63,7 @@ fn plan(hops: u32, passing: PayloadPassing, echo: bool) -> CallPlan {
         hops,
         bytes: BYTES,
         passing,
+        gpu: None,
         echo,
     }
 }
@@ -265,7 +266,7 @@ fn extension_failure_contains_the_end_of_standard_error() {
     let started = Extension::start(
         false,
         plan(1, PayloadPassing::Copy, false),
-        Duration::from_secs(30),
+        TimeLimit::of_scenario(30),
     );
     let Err(failure) = started else {
         panic!("the test binary is not an extension");

@@ -55,7 +55,7 @@ pub trait Arm {
         &mut self,
         order: &CaseOrder,
         scenario: &ScenarioAssignment,
-        timeout: Duration,
+        limit: Duration,
         keep_samples: bool,
         flow_coordinator: &mut dyn FlowCoordinator,
     ) -> Vec<Result<CaseOutcome, CaseFailure>>;
@@ -130,7 +130,7 @@ impl<T: Transport + 'static> Arm for OpenedArm<T> {
         &mut self,
         order: &CaseOrder,
         scenario: &ScenarioAssignment,
-        timeout: Duration,
+        limit: Duration,
         keep_samples: bool,
         flow_coordinator: &mut dyn FlowCoordinator,
     ) -> Vec<Result<CaseOutcome, CaseFailure>> {
@@ -144,7 +144,7 @@ impl<T: Transport + 'static> Arm for OpenedArm<T> {
             arm: &self.assigned,
             role: role(flow.initiator),
             peer_rank: flow.peer,
-            deadline: scenario.workload.time_limit(self.assigned.channel, timeout),
+            deadline: limit,
             seed: flow.seed,
             keep_samples,
             site: CommandSite {

@@ -15,6 +15,7 @@ use super::protocol::InstrumentParameters;
 use super::select::{ArmRank, TransportFunctions, TransportSelector};
 use crate::arm_endpoints::{Buffers, default_polling, open_config};
 use crate::environment;
+use crate::rendezvous::message::CaseOrder;
 use crate::topology::SystemRoots;
 use crate::transport::{OpenConfig, TransportError};
 
@@ -88,7 +89,15 @@ impl Opener {
     }
 
     pub(super) fn case_deadline(&self) -> Duration {
-        Duration::from_secs(self.assignment.case_deadline_seconds.into())
+        self.assignment.case_deadline()
+    }
+
+    /// Maximum duration of the case of `order` in this process.
+    pub(super) fn case_limit(&self, order: &CaseOrder) -> Duration {
+        let limits = self
+            .assignment
+            .case_limits(order.scenario, order.arm, order.size_bytes);
+        limits.instrument
     }
 
     /// Returns the arm with index `index`.

@@ -146,14 +146,8 @@ impl<'c> Server<'c> {
             reader: &mut self.reader,
             writer: &mut self.writer,
         };
-        let deadline = opener.case_deadline();
-        let mut outcomes = arm.run(
-            order,
-            scenario,
-            deadline,
-            directory.is_some(),
-            &mut flow_coordinator,
-        );
+        let limit = opener.case_limit(order);
+        let mut outcomes = arm.run(order, scenario, limit, directory.is_some(), &mut flow_coordinator);
         for outcome in outcomes.iter_mut().flatten() {
             let (Some(directory), Some(samples)) = (&directory, outcome.samples.take()) else {
                 continue;

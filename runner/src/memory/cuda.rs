@@ -3,29 +3,21 @@
 use crds::v1alpha1::MemoryKind;
 
 use super::MemoryError;
-use super::ffi::device::{DeviceMemory, DriverFailure, device_count, driver_present};
+use super::ffi::device::{self, DeviceMemory, DriverFailure, GpuHandle, device_count, driver_present};
 
 /// Allocates memory on the GPU with CUDA device number `gpu`. `CUDA_VISIBLE_DEVICES` determines how the physical GPUs
 /// are numbered.
 ///
 /// # Errors
-/// Returns `Unavailable` if there is no driver, the device does not exist, or the device has too little memory.
+/// Returns `Unavailable` if there is no driver or the device does not exist, and `NotEnoughOnGpu` if the device has too
+/// little memory.
 pub(super) fn allocate(bytes: usize, gpu: u32) -> Result<DeviceMemory, MemoryError> {
-    let unavailable = |message| MemoryError::Unavailable {
-        kind: MemoryKind::Cuda,
-        bytes,
-        message,
-    };
-    if !driver_present() {
-        return Err(unavailable(
-            "no CUDA driver (libcuda.so.1): run on a node with NVIDIA GPUs and request `gpus` in the run's \
-             resources"
-                .to_owned(),
-        ));
-    }
-    // A number that does not fit in an `i32` becomes `i32::MAX`, which the driver rejects.
-    let ordinal = i32::try_from(gpu).unwrap_or(i32::MAX);
-    DeviceMemory::allocate(ordinal, bytes).map_err(|failure| {
+    require_driver(bytes)?;
+    DeviceMemory::allocate(ordinal(gpu), bytes).map_err(|failure| {
+        if failure.is_out_of_memory() {
+            let message = format!("device {gpu}: {}", describe(&failure));
+            return MemoryError::NotEnoughOnGpu { bytes, message };
+        }
         let hint = match device_count() {
             Some(count) if u64::from(gpu) >= u64::from(count) => format!(
                 ". This process can use {count} GPUs, numbered from 0: correct `devices.gpus`, or request more `gpus` in \
@@ -33,8 +25,61 @@ pub(super) fn allocate(bytes: usize, gpu: u32) -> Result<DeviceMemory, MemoryErr
             ),
             _ => String::new(),
         };
-        unavailable(format!("device {gpu}: {}{hint}", describe(&failure)))
+        unavailable(bytes, format!("device {gpu}: {}{hint}", describe(&failure)))
     })
+}
+
+/// Maps memory on the GPU with CUDA device number `gpu` that another process allocated and passed as `handle`.
+///
+/// # Errors
+/// Returns `Unavailable` if there is no driver, or the driver cannot map the memory.
+pub(super) fn open(handle: &GpuHandle, bytes: usize, gpu: u32) -> Result<DeviceMemory, MemoryError> {
+    require_driver(bytes)?;
+    DeviceMemory::open(ordinal(gpu), handle, bytes)
+        .map_err(|failure| unavailable(bytes, format!("device {gpu}: {}", describe(&failure))))
+}
+
+/// Handle with which another process can map the memory.
+///
+/// # Errors
+/// Returns `Copy` if the driver fails.
+pub(super) fn handle(memory: &DeviceMemory) -> Result<GpuHandle, MemoryError> {
+    memory
+        .handle()
+        .map_err(|failure| copy_error("share the memory", &failure))
+}
+
+/// Number of bytes that all processes together use on the GPU with CUDA device number `gpu`.
+///
+/// # Errors
+/// Returns `Unavailable` if there is no driver or no such device.
+pub(super) fn used_bytes(gpu: u32) -> Result<u64, MemoryError> {
+    require_driver(0)?;
+    device::used_bytes(ordinal(gpu))
+        .map_err(|failure| unavailable(0, format!("device {gpu}: {}", describe(&failure))))
+}
+
+/// Fails if no driver can be loaded. `bytes` is the size for which it is needed.
+fn require_driver(bytes: usize) -> Result<(), MemoryError> {
+    if driver_present() {
+        return Ok(());
+    }
+    let message = "no CUDA driver (libcuda.so.1): run on a node with NVIDIA GPUs and request `gpus` in the run's \
+                   resources";
+    Err(unavailable(bytes, message.to_owned()))
+}
+
+fn unavailable(bytes: usize, message: String) -> MemoryError {
+    MemoryError::Unavailable {
+        kind: MemoryKind::Cuda,
+        bytes,
+        message,
+    }
+}
+
+/// The driver's number of a GPU. A number that does not fit in an `i32` becomes `i32::MAX`, which the driver rejects.
+fn ordinal(gpu: u32) -> i32 {
+    i32::try_from(gpu).unwrap_or(i32::MAX)
 }
 
 /// Makes the memory's context current on the calling thread.

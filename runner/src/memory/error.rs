@@ -41,6 +41,17 @@ pub enum MemoryError {
         /// Available size in bytes.
         available: u64,
     },
+    /// The GPU has less memory available than is needed.
+    #[snafu(display(
+        "cannot provide {bytes} bytes of GPU memory: {message}; use smaller sizes, fewer processes, or a GPU with more \
+         memory"
+    ))]
+    NotEnoughOnGpu {
+        /// Requested size in bytes.
+        bytes: usize,
+        /// Driver function that failed, and its error.
+        message: String,
+    },
     /// The requested range extends beyond the memory.
     #[snafu(display("{count} bytes at offset {offset} are outside the {length} bytes that can be copied"))]
     OutOfRange {
@@ -70,7 +81,7 @@ impl MemoryError {
     pub fn reason(&self) -> FailureReason {
         match self {
             Self::Unavailable { .. } => FailureReason::MemoryUnavailable,
-            Self::NotEnough { .. } => FailureReason::NotEnoughMemory,
+            Self::NotEnough { .. } | Self::NotEnoughOnGpu { .. } => FailureReason::NotEnoughMemory,
             Self::Empty { .. } | Self::OutOfRange { .. } => FailureReason::Internal,
             Self::Copy { .. } => FailureReason::OperationRejected,
         }

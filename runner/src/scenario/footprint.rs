@@ -3,8 +3,6 @@
 //! confirmation that a consumer has the tensor. The target only participates in the steps of the case, and otherwise
 //! sleeps.
 
-use std::time::Duration;
-
 use crds::assignment::FootprintWorkload;
 use crds::record::{CaseFailure, FootprintReport};
 use crds::v1alpha1::RpcChannel;
@@ -12,13 +10,13 @@ use crds::v1alpha1::RpcChannel;
 use super::case::{Case, Role};
 use super::case_protocol::Work;
 use super::engine::{Engine, data_seed};
-use super::isolated::{Checked, EXTENSION_BYTES, POLL_INTERVAL_NANOS, check_sharing, samples};
+use super::isolated::{Checked, EXTENSION_BYTES, POLL_INTERVAL_NANOS, check_sharing, mapped_on_gpu, samples};
 use super::thread_report::ThreadMeasurement;
 use crate::extension::pages::{self, ProcessMemory};
-use crate::extension::{Arguments, CallPlan, Extension, PayloadPassing};
+use crate::extension::{Arguments, CallPlan, Extension, PayloadPassing, TimeLimit};
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
-use crate::memory::available;
+use crate::memory::{self, available};
 use crate::transport::Transport;
 
 /// Side that distributes the tensor.
@@ -34,6 +32,8 @@ pub(super) struct Distributor {
 struct HostAndConsumers {
     /// Size of the tensor, in bytes.
     bytes: u64,
+    /// GPU that holds the tensor, and the number of bytes that were used on it before; `None` for a tensor in host memory.
+    gpu: Option<(u32, u64)>,
     baseline: ProcessMemory,
     tensor: Arguments,
     consumers: Vec<Extension>,
@@ -45,10 +45,14 @@ impl HostAndConsumers {
     /// Starts the consumers.
     fn start(workload: &FootprintWorkload, channel: RpcChannel, bytes: u64) -> Result<Self, CaseFailure> {
         check_memory(channel, bytes, workload.consumers.into())?;
+        let gpu = match workload.gpu {
+            Some(gpu) => Some((gpu, memory::used_gpu_bytes(gpu)?)),
+            None => None,
+        };
         let baseline = process_memory(std::process::id())?;
-        let plan = plan(channel, bytes);
-        let tensor = Arguments::allocate(plan.passing, bytes)?;
-        let limit = Duration::from_secs(workload.timeout_seconds.into());
+        let plan = plan(channel, bytes, workload.gpu);
+        let tensor = Arguments::allocate(plan.passing, plan.gpu, bytes)?;
+        let limit = TimeLimit::of_scenario(workload.timeout_seconds);
         let start = |_| Extension::start(channel == RpcChannel::Tcp, plan, limit);
         let mut consumers = (0..workload.consumers)
             .map(start)
@@ -56,6 +60,7 @@ impl HostAndConsumers {
         let own = memory_of_each(&mut consumers)?;
         Ok(Self {
             bytes,
+            gpu,
             baseline,
             tensor,
             consumers,
@@ -71,18 +76,13 @@ impl HostAndConsumers {
     /// Memory while all consumers have the tensor. `totals` contains the Pss of all processes after each distribution.
     fn report(&mut self, totals: &[u64]) -> Result<FootprintReport, CaseFailure> {
         let with_tensor = total_memory(&mut self.consumers)?;
-        let mut tensor_pss_bytes = match self.tensor.shared() {
-            Some(memory) => {
-                pages::own_pages(memory)
-                    .ok_or_else(pages::unknown_memory)?
-                    .pss_bytes
+        let (tensor_pss_bytes, vram_bytes) = match self.gpu {
+            Some((gpu, before)) => {
+                let (tensor, total) = self.gpu_memory(gpu, before)?;
+                (tensor, Some(total))
             }
-            // No other process has mapped the host's bytes.
-            None => self.bytes,
+            None => (self.tensor_pss_bytes()?, None),
         };
-        for consumer in &mut self.consumers {
-            tensor_pss_bytes += consumer.held_pages()?.pss_bytes;
-        }
         let own = || self.own.iter().map(|memory| memory.pss_bytes);
         Ok(FootprintReport {
             consumers: self.consumers.len() as u32,
@@ -94,8 +94,37 @@ impl HostAndConsumers {
             consumers_pss_bytes: with_tensor.pss_bytes,
             consumers_rss_bytes: with_tensor.rss_bytes,
             tensor_pss_bytes,
+            vram_bytes,
             slope_bytes: slope(totals),
         })
+    }
+
+    /// Pss of the tensor in the host and all consumers.
+    fn tensor_pss_bytes(&mut self) -> Result<u64, CaseFailure> {
+        let mut bytes = match self.tensor.shared() {
+            Some(memory) => {
+                pages::own_pages(memory)
+                    .ok_or_else(pages::unknown_memory)?
+                    .pss_bytes
+            }
+            // No other process has mapped the host's bytes.
+            None => self.bytes,
+        };
+        for consumer in &mut self.consumers {
+            bytes += consumer.held_pages()?.pss_bytes;
+        }
+        Ok(bytes)
+    }
+
+    /// GPU memory of the tensor in all processes, and of the tensor and the consumers' contexts, if `before` bytes were used
+    /// on `gpu` before. Makes all consumers drop the tensor.
+    fn gpu_memory(&mut self, gpu: u32, before: u64) -> Result<(u64, u64), CaseFailure> {
+        let with_tensor = memory::used_gpu_bytes(gpu)?;
+        for consumer in &mut self.consumers {
+            consumer.release()?;
+        }
+        let in_consumers = with_tensor.saturating_sub(memory::used_gpu_bytes(gpu)?);
+        Ok((self.bytes + in_consumers, with_tensor.saturating_sub(before)))
     }
 }
 
@@ -162,7 +191,7 @@ impl<T: Transport> Work<T> for Distributor {
     }
 }
 
-fn plan(channel: RpcChannel, bytes: u64) -> CallPlan {
+fn plan(channel: RpcChannel, bytes: u64, gpu: Option<u32>) -> CallPlan {
     CallPlan {
         hops: 1,
         bytes,
@@ -170,6 +199,7 @@ fn plan(channel: RpcChannel, bytes: u64) -> CallPlan {
             RpcChannel::SharedMemory => PayloadPassing::Map,
             _ => PayloadPassing::Copy,
         },
+        gpu,
         echo: false,
     }
 }
@@ -189,15 +219,19 @@ fn check_memory(channel: RpcChannel, bytes: u64, consumers: u64) -> Result<(), C
 
 /// Integrity pass: passes the tensor to one consumer, as a measured case does, and the consumer checks every byte that
 /// it retains. Returns the initiator's report, and the evidence of sharing.
-pub(super) fn check(case: &Case<'_>, limit: Duration) -> Result<Checked, CaseFailure> {
+pub(super) fn check(
+    workload: &FootprintWorkload,
+    case: &Case<'_>,
+    limit: &dyn Fn() -> TimeLimit,
+) -> Result<Checked, CaseFailure> {
     let (channel, bytes) = (case.arm.channel, case.size_bytes);
     check_memory(channel, bytes, 1)?;
-    let plan = plan(channel, bytes);
+    let plan = plan(channel, bytes, workload.gpu);
     let seed = data_seed(case.seed, Role::Initiator, 0);
-    let mut tensor = Arguments::allocate(plan.passing, bytes)?;
+    let mut tensor = Arguments::allocate(plan.passing, plan.gpu, bytes)?;
     // Filling a large tensor takes a long time and is not part of its distribution.
     tensor.fill(seed, 0)?;
-    let mut consumer = Extension::start(channel == RpcChannel::Tcp, plan, limit)?;
+    let mut consumer = Extension::start(channel == RpcChannel::Tcp, plan, limit())?;
     for transfer in 0..samples(bytes) {
         if transfer > 0 {
             consumer.release()?;
@@ -207,6 +241,9 @@ pub(super) fn check(case: &Case<'_>, limit: Duration) -> Result<Checked, CaseFai
         consumer.hold(tensor.payload())?;
     }
     let mut evidence = Vec::new();
+    if let Some(gpu) = plan.gpu.filter(|_| plan.passing == PayloadPassing::Map) {
+        evidence.push(mapped_on_gpu(channel, bytes, gpu));
+    }
     if let Some(memory) = tensor.shared() {
         let there = consumer.held_pages()?;
         let here = pages::mapping_pages(std::process::id(), memory);

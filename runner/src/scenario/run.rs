@@ -5,6 +5,7 @@ use std::thread;
 
 use crds::assignment::{Pass, Workload};
 use crds::record::{CaseFailure, FailureReason, IntegrityReport};
+use crds::v1alpha1::Polling;
 
 use super::case::{Case, Role};
 use super::case_protocol::{self, SideContext, Work};
@@ -123,6 +124,10 @@ fn run_concurrently<T: Transport>(
     let Some(first) = cases.first() else {
         return Ok(Vec::new());
     };
+    let polling = first.scenario.polling.unwrap_or(endpoints.polling);
+    if let (Polling::Wait, Some(failure)) = (polling, &endpoints.wait_failure) {
+        return Err(failure.clone());
+    }
     let thread_count = first.scenario.workload.threads();
     let buffers = layout_indexes(endpoints, first)?;
     let rails = rails(endpoints);
@@ -151,7 +156,7 @@ fn run_concurrently<T: Transport>(
                 case,
                 buffers: Some(buffers),
                 layout: endpoints.layouts[buffers.own].1,
-                polling: case.scenario.polling.unwrap_or(endpoints.polling),
+                polling,
                 facts: endpoints.facts().clone(),
                 publication: publication.as_ref(),
             },
@@ -399,7 +404,7 @@ fn run_pass<T: Transport>(
         if off_fabric {
             let (report, evidence) = isolated::check(engine, case.role, |limit| match workload {
                 Workload::Rpc(workload) => rpc::check(workload, case, limit),
-                Workload::MemoryFootprint(_) => footprint::check(case, limit),
+                Workload::MemoryFootprint(workload) => footprint::check(workload, case, limit),
                 // An empty report makes the cases invalid.
                 _ => Ok(isolated::Checked::default()),
             })?;

@@ -8,7 +8,7 @@ mod round;
 use std::io::Write;
 use std::time::Duration;
 
-use crds::assignment::Assignment;
+use crds::assignment::{Assignment, BlockAssignment, GRACE};
 use crds::record::{CaseFailure, EndRecord, FailureReason, Record, WarningReason};
 
 use super::Halt;
@@ -17,7 +17,7 @@ use super::gang::Gang;
 use super::operation_counts::OperationCounts;
 use super::setup_failures::UnreachablePairs;
 use super::tournament::{Pair, disjoint_flows, flows, tournament};
-use crate::attempt::{GRACE, SETUP_TIMEOUT, process_of};
+use crate::attempt::{SETUP_TIMEOUT, process_of};
 use crate::output::{OutputError, RecordWriter};
 
 /// Maximum number of times in an attempt that the instruments are restarted because one of them was lost. It bounds the
@@ -175,14 +175,19 @@ impl<'a, W: Write> Coordinator<'a, W> {
         process_of(self.assignment, arm)
     }
 
-    /// Timeout for a worker to finish a case. It is longer than the worker's own timeout, so that the worker can still
-    /// report that it timed out.
-    fn case_timeout(&self) -> Duration {
-        Duration::from_secs(self.assignment.case_deadline_seconds.into()) + 2 * GRACE
+    /// Timeout for a worker to finish a case of `arm` in `block`, or one phase of its flows.
+    fn case_timeout(&self, block: &BlockAssignment, arm: u32) -> Duration {
+        let limits = self.assignment.case_limits(block.scenario, arm, block.size_bytes);
+        limits.coordinator
+    }
+
+    /// Timeout for a worker to finish a step without a payload.
+    fn step_timeout(&self) -> Duration {
+        self.assignment.step_limits().coordinator
     }
 
     /// Timeout for a worker to open, connect or close `steps` arms or instruments.
     fn setup_timeout(&self, steps: usize) -> Duration {
-        self.case_timeout().max(SETUP_TIMEOUT + GRACE) * u32::try_from(steps.max(1)).unwrap_or(u32::MAX)
+        self.step_timeout().max(SETUP_TIMEOUT + GRACE) * u32::try_from(steps.max(1)).unwrap_or(u32::MAX)
     }
 }

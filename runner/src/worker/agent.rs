@@ -17,7 +17,7 @@ use crds::record::{CaseFailure, EndRecord, FabricFacts, FailureReason, WarningRe
 
 use super::child::Instrument;
 use super::coordinator_link::CoordinatorLink;
-use crate::attempt::{GRACE, SETUP_TIMEOUT};
+use crate::attempt::SETUP_TIMEOUT;
 use crate::instrument::protocol::Reply;
 use crate::rendezvous::link::HEARTBEAT;
 use crate::rendezvous::message::{
@@ -158,11 +158,12 @@ impl<'a> Agent<'a> {
         )
     }
 
-    fn case_timeout(&self) -> Duration {
-        Duration::from_secs(self.assignment.case_deadline_seconds.into()) + GRACE
+    /// Timeout for an instrument to execute a step without a payload.
+    fn step_timeout(&self) -> Duration {
+        self.assignment.step_limits().worker
     }
 
     fn setup_timeout(&self) -> Duration {
-        self.case_timeout().max(SETUP_TIMEOUT)
+        self.step_timeout().max(SETUP_TIMEOUT)
     }
 }

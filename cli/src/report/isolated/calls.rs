@@ -38,7 +38,7 @@ impl Fastest<'_> {
 }
 
 /// Returns the fastest of `tests`. Calls that are not successful do not count, even if some of their cases were measured,
-/// and neither do those of an open loop, whose times depend on the rate.
+/// and neither do those of an open loop, whose times depend on the rate, and those below the clock.
 pub(super) fn fastest<'a>(tests: &[Test<'a>]) -> Option<Fastest<'a>> {
     let successful = tests
         .iter()
@@ -49,7 +49,7 @@ pub(super) fn fastest<'a>(tests: &[Test<'a>]) -> Option<Fastest<'a>> {
             scenario_name: test.scenario,
             payload: call.payload,
             arm_name: &test.arm.name,
-            mean_nanos: call.closed_loop_moments()?.mean_nanos,
+            mean_nanos: call.moments_of_calls()?.mean_nanos,
         })
     });
     measured.min_by(|one, other| one.mean_nanos.total_cmp(&other.mean_nanos))
@@ -61,7 +61,7 @@ pub(super) fn table(title: String, tests: &[&Test<'_>]) -> ResultTable {
         test.cell
             .call
             .as_ref()
-            .is_some_and(|call| call.hops > 1 && !call.is_open_loop)
+            .is_some_and(|call| call.hops > 1 && call.moments_of_calls().is_some())
     });
     let has_local = tests.iter().any(|test| local_mean(tests, test).is_some());
     let mut columns = vec!["test", "arm", "mean", "std dev", "min", "max", "samples"];
@@ -75,12 +75,15 @@ pub(super) fn table(title: String, tests: &[&Test<'_>]) -> ResultTable {
         let call = test.cell.call.as_ref()?;
         let moments = call.moments?;
         let nanos = |nanos: Option<f64>| nanos.map_or_else(|| "n/a".to_owned(), format::nanos);
+        let deviation = moments.deviation_nanos.filter(|_| !call.below_clock);
+        let smallest = test.cell.min_nanos.filter(|_| !call.below_clock);
         let mut row = vec![
             test.subject(),
             test.arm.name.clone(),
-            format::nanos(moments.mean_nanos),
-            nanos(moments.deviation_nanos),
-            nanos(test.cell.min_nanos.map(|nanos| nanos as f64)),
+            call.below_clock_nanos()
+                .map_or_else(|| format::nanos(moments.mean_nanos), below_clock),
+            nanos(deviation),
+            nanos(smallest.map(|nanos| nanos as f64)),
             nanos(test.cell.max_nanos.map(|nanos| nanos as f64)),
             moments.samples.to_string(),
         ];
@@ -88,7 +91,8 @@ pub(super) fn table(title: String, tests: &[&Test<'_>]) -> ResultTable {
             row.extend([call.hops.to_string(), nanos(call.hop_nanos())]);
         }
         if has_local {
-            let ratio = local_mean(tests, test).map(|local| format::ratio(moments.mean_nanos / local));
+            let ratio = call.moments_of_calls().zip(local_mean(tests, test));
+            let ratio = ratio.map(|(moments, local)| format::ratio(moments.mean_nanos / local));
             row.push(ratio.unwrap_or_else(|| "n/a".to_owned()));
         }
         Some(row)
@@ -98,16 +102,34 @@ pub(super) fn table(title: String, tests: &[&Test<'_>]) -> ResultTable {
         columns,
         rows: rows.collect(),
         ends_with_sentences: false,
-        notes: Vec::new(),
+        notes: notes(tests),
     }
 }
 
+/// Formats the mean of calls that are below the clock, of which one reading takes `clock_nanos`.
+fn below_clock(clock_nanos: f64) -> String {
+    format!("below the clock ({})", format::nanos(clock_nanos))
+}
+
+/// Explains calls that are below the clock, if there are any.
+fn notes(tests: &[&Test<'_>]) -> Vec<String> {
+    let mut calls = tests.iter().filter_map(|test| test.cell.call.as_ref());
+    let explanation = "Calls that take less time than one reading of the clock are below the clock. Their samples consist \
+                       mainly of the reading, so they have no time for each hop, no other calls are compared with them, and \
+                       they are never the fastest.";
+    calls
+        .any(|call| call.below_clock)
+        .then(|| explanation.to_owned())
+        .into_iter()
+        .collect()
+}
+
 /// Returns the mean of the first local arm with the payload of `test`, in nanoseconds; `None` if there is none, the mean is
-/// 0, or the scenario is an open loop.
+/// 0, the scenario is an open loop, or the local calls are below the clock.
 fn local_mean(tests: &[&Test<'_>], test: &Test<'_>) -> Option<f64> {
     let mut local = tests.iter().filter(|other| {
         other.arm.channel == RpcChannel::Local && other.cell.size_bytes == test.cell.size_bytes
     });
-    let moments = local.next()?.cell.call.as_ref()?.closed_loop_moments()?;
+    let moments = local.next()?.cell.call.as_ref()?.moments_of_calls()?;
     Some(moments.mean_nanos).filter(|mean| *mean > 0.0)
 }

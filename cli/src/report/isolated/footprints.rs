@@ -20,7 +20,7 @@ pub(super) fn table(title: String, tests: &[&Test<'_>]) -> ResultTable {
             bytes(memory.consumer_rss),
             memory.own_range.map_or_else(|| bytes(memory.own), byte_range),
             bytes(memory.tensor),
-            "n/a".to_owned(),
+            memory.vram.map_or_else(|| "n/a".to_owned(), bytes),
             format!(
                 "{} ({:.1} %)",
                 bytes(memory.saved_bytes()),
@@ -51,7 +51,8 @@ pub(super) fn table(title: String, tests: &[&Test<'_>]) -> ResultTable {
             "RAM/consumer is the mean Pss of a consumer with the tensor, and \"before\" is the lowest and the highest Pss of \
              a consumer before the first distribution. The baseline is the Pss of the host before it allocates the tensor, \
              with memory that it has kept from earlier cases. The slope is the change in the total Pss with each \
-             distribution. VRAM is n/a, because the tensor is in host memory."
+             distribution. VRAM is the GPU memory of the tensor and of the consumers' CUDA contexts; it is n/a for a tensor \
+             in host memory. For a tensor in GPU memory, \"tensor RAM\" is the GPU memory of the tensor alone."
                 .to_owned(),
         ],
     }

@@ -37,6 +37,8 @@ fn call(payload: RpcPayload, hops: u32, mean_nanos: f64) -> CallSummary {
             mean_nanos,
             deviation_nanos: None,
         }),
+        clock_nanos: Some(20.0),
+        below_clock: false,
         memory_growth_bytes: None,
     }
 }
@@ -68,6 +70,44 @@ fn fail(
     let call = calls.find_map(|cell| cell.call.as_mut().filter(|call| call.payload == payload));
     let call = call.unwrap();
     (call.section, call.cause, call.message) = (section, Some(cause), Some("because".to_owned()));
+}
+
+/// A call of 31 ns, of which one reading of the clock takes 20 ns, is neither the fastest nor a divisor.
+#[test]
+fn calls_below_the_clock_are_not_compared() {
+    let (plan, mut evaluation) = unmeasured(CALLS);
+    measure_calls(&plan, &mut evaluation);
+    for cell in &mut evaluation.summary.cells {
+        if let Some(call) = cell
+            .call
+            .as_mut()
+            .filter(|_| plan.arms[cell.arm].name == "direct")
+        {
+            call.moments = call.moments.map(|moments| Moments {
+                mean_nanos: 31.0,
+                ..moments
+            });
+            call.below_clock = true;
+        }
+    }
+    let report = Report {
+        plan: &plan,
+        evaluation: &evaluation,
+    };
+    for (scenario, columns) in [(0, 7), (1, 9)] {
+        let found = of_scenario(&report, scenario).unwrap();
+        let table = &found.tables[0];
+        assert_eq!(table.columns.len(), columns, "{:?}", table.columns);
+        assert!(!table.columns.contains(&"x local"));
+        assert!(table.notes[0].contains("below the clock"));
+        let direct = table.rows.iter().find(|row| row[1] == "direct").unwrap();
+        assert_eq!(direct[2..5], ["below the clock (20 ns)", "n/a", "n/a"]);
+        if scenario == 1 {
+            assert_eq!(direct[8], "n/a");
+        }
+        let (_, counts) = found.counts.unwrap();
+        assert!(counts.contains("fastest small_int over unix"), "{counts}");
+    }
 }
 
 #[test]
@@ -171,6 +211,7 @@ fn footprints_have_the_columns_of_the_suite() {
             consumer: 2.5e6,
             consumer_rss: 11e6,
             tensor: 1e6,
+            vram: None,
             copies: 4e6,
             slope: -4096.0,
         };

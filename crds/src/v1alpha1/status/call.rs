@@ -24,7 +24,12 @@ pub struct CallResult {
     /// Standard deviation of all samples, in nanoseconds. Unset for a single sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deviation_nanos: Option<u64>,
-    /// Mean divided by the number of calls in a sample, in nanoseconds.
+    /// Time of one reading of the clock, in nanoseconds. Set only if the calls are below the clock: they take less time
+    /// than one reading, so the other times are mainly the clock's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_nanos: Option<u64>,
+    /// Mean divided by the number of calls in a sample, in nanoseconds. Unset in an open loop, and if the calls are below
+    /// the clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hop_nanos: Option<u64>,
     /// Largest increase in the proportional set size (Pss) of the host and the extension during a case, in bytes. Over a
@@ -64,9 +69,12 @@ pub struct FootprintResult {
     /// Resident set size (Rss) of a consumer that has the tensor. It counts a shared tensor in full.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consumer_rss_bytes: Option<u64>,
-    /// Pss of the tensor in the host and all consumers.
+    /// Memory of the tensor in the host and all consumers: its Pss, or the GPU memory that it takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tensor_bytes: Option<u64>,
+    /// GPU memory of the tensor and of the consumers' CUDA contexts. Unset if the tensor is in host memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vram_bytes: Option<u64>,
     /// Memory saved compared with separate copies of the tensor in the host and in each consumer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_bytes: Option<u64>,

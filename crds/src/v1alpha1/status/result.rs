@@ -179,9 +179,9 @@ pub struct DirectionsResult {
     pub initiator_bytes_per_second: u64,
     /// Median payload bytes per second from the target to the initiator over all rounds.
     pub target_bytes_per_second: u64,
-    /// Throughput from the initiator divided by the throughput from the target, in parts per million. The value is the
-    /// median over all rounds. It is 1,000,000 if both directions are equally fast.
-    pub rate_ratio_ppm: u64,
+    /// The smaller of the two rates divided by the larger, in parts per million. It is 1,000,000 if both directions are
+    /// equally fast.
+    pub balance_ppm: u64,
 }
 
 /// Time from the local completion of a message to the completion of the flush that follows it.

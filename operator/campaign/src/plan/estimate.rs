@@ -2,6 +2,8 @@
 //! limit the length of record streams. Estimates of time and payload are accurate only to an order of magnitude.
 //! Performs no I/O.
 
+use std::time::Duration;
+
 use crds::assignment::pilot::{self, PilotCount};
 use crds::assignment::{BlockAssignment, Extent, Pass, Workload};
 use crds::record::{MAX_CONFIGURATION_RECORDS, MAX_RECORDED_VARIABLES};
@@ -135,6 +137,15 @@ fn counter_seconds(plan: &Plan, scenario: &PlannedScenario) -> f64 {
     } else {
         0.0
     }
+}
+
+/// Limit of a case with `size_bytes` in `scenario`, in seconds: the smallest of all arms.
+pub fn case_limit_seconds(plan: &Plan, scenario: &PlannedScenario, size_bytes: u64) -> f64 {
+    let deadline = Duration::from_secs(plan.case_deadline_seconds.into());
+    let workload = &scenario.assignment.workload;
+    let arms = plan.arms.iter();
+    let limits = arms.map(|arm| workload.case_limits(arm.channel, size_bytes, deadline).instrument);
+    limits.min().unwrap_or(deadline).as_secs_f64()
 }
 
 /// Estimates the duration of one case with `size_bytes` in `scenario`, in seconds.

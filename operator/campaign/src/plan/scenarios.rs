@@ -55,7 +55,7 @@ fn plan_one(run: &ValidatedRun, scenario: &ValidatedScenario, arms: &[Arm]) -> P
     PlannedScenario {
         assignment: scenario.assignment.clone(),
         sweep: scenario.sweep.clone(),
-        several_workers: scenario.several_workers.clone(),
+        several_counts: scenario.several_counts.clone(),
         sizes: scenario.sizes.clone(),
         primary: scenario.primary,
         rate_format: scenario.rate_format,

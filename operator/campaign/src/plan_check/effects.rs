@@ -27,7 +27,7 @@ pub(super) fn check(plan: &Plan, notes: &mut Notes) {
 }
 
 /// Names of the variants that satisfy `condition`, separated by commas.
-fn variants_where(plan: &Plan, condition: impl Fn(&Arm) -> bool) -> String {
+pub(super) fn variants_where(plan: &Plan, condition: impl Fn(&Arm) -> bool) -> String {
     let arms = plan
         .arms
         .iter()

@@ -5,7 +5,7 @@ use crds::v1alpha1::{Metric, Stop};
 
 use super::{Notes, Severity};
 use crate::format::pluralized;
-use crate::plan::{Plan, PlannedScenario, case_seconds, estimate};
+use crate::plan::{Plan, PlannedScenario, case_limit_seconds, case_seconds, estimate};
 use crate::stats::SPARE_ROUNDS;
 
 /// Number of samples at which ten samples lie beyond the 99.9th percentile.
@@ -110,20 +110,19 @@ fn check_tail(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
 }
 
 fn check_case_deadline(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
-    let deadline = f64::from(plan.case_deadline_seconds);
     let slow = scenario
         .sizes
         .iter()
-        .filter(|size| case_seconds(plan, scenario, **size) > deadline);
+        .filter(|size| case_seconds(plan, scenario, **size) > case_limit_seconds(plan, scenario, **size));
     if let Some(size) = slow.min() {
         notes.add(
             Severity::Warning,
             format!(
-                "scenario {}: a case of {} may take longer than runPolicy.caseDeadlineSeconds {}: raise the deadline, \
-                 or use fewer iterations",
+                "scenario {}: a case of {} may take longer than its limit of {:.0} s: raise \
+                 runPolicy.caseDeadlineSeconds, or use fewer iterations",
                 scenario.assignment.name,
                 crds::units::Size(*size),
-                plan.case_deadline_seconds
+                case_limit_seconds(plan, scenario, *size)
             ),
         );
     }

@@ -137,6 +137,36 @@ fn notes_small_windows_and_warns_about_long_runs() {
     );
 }
 
+/// The cases of other scenarios are measured, so the plan is valid.
+#[test]
+fn warns_about_waiting_with_a_library_that_cannot() {
+    let scenarios = "  scenarios:\n  - {name: asleep, polling: Wait, pingPong: {sizes: [64]}}\n  \
+                     - {name: awake, pingPong: {sizes: [64]}}\n";
+    for transport in [
+        "  transport: {libfabric: {provider: shm}}\n",
+        "  transport: {nixl: {backend: UCX}}\n",
+    ] {
+        let found = notes(&["  variants: [{name: a}]\n", transport, scenarios]);
+        assert!(
+            contains_note(
+                &found,
+                "warning: scenario asleep: ",
+                "cannot wait for completions"
+            ),
+            "{found:?}"
+        );
+        assert!(
+            !contains_note(&found, "warning: scenario awake: ", ""),
+            "{found:?}"
+        );
+    }
+    let found = notes(&["  variants: [{name: a}]\n", TCP, scenarios]);
+    assert!(
+        !contains_note(&found, "warning: scenario asleep: ", ""),
+        "{found:?}"
+    );
+}
+
 #[test]
 fn warns_about_slow_cases_and_too_few_samples_for_tails() {
     let slow = "  scenarios: [{name: mid, primaryMetric: LatencyP99_9, transfer: {sizes: [1Gi], batch: 8, iterations: 1000}}]\n";

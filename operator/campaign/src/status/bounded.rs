@@ -123,6 +123,7 @@ pub(super) fn count_result_values(result: &ArmResult) -> u32 {
         result.reported_bytes_per_second,
         result.call.and_then(|call| call.mean_nanos),
         result.call.and_then(|call| call.deviation_nanos),
+        result.call.and_then(|call| call.clock_nanos),
         result.call.and_then(|call| call.hop_nanos),
         result.call.and_then(|call| call.memory_growth_bytes),
     ];
@@ -144,6 +145,7 @@ fn count_footprint_values(footprint: &FootprintResult) -> usize {
         footprint.consumer_bytes,
         footprint.consumer_rss_bytes,
         footprint.tensor_bytes,
+        footprint.vram_bytes,
         footprint.saved_bytes,
         footprint.saved_ppm,
     ];
@@ -344,7 +346,8 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
         (*flows, *read_back, *serving) = (None, None, None);
         if let Some(call) = call {
             (call.mean_nanos, call.deviation_nanos) = (None, None);
-            (call.hop_nanos, call.memory_growth_bytes) = (None, None);
+            (call.clock_nanos, call.hop_nanos) = (None, None);
+            call.memory_growth_bytes = None;
         }
         if let Some(footprint) = footprint {
             *footprint = FootprintResult {
@@ -353,6 +356,7 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
                 consumer_bytes: None,
                 consumer_rss_bytes: None,
                 tensor_bytes: None,
+                vram_bytes: None,
                 saved_bytes: None,
                 saved_ppm: None,
                 slope_bytes: None,

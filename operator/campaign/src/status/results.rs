@@ -153,7 +153,7 @@ fn directions(found: &Directions) -> DirectionsResult {
     DirectionsResult {
         initiator_bytes_per_second: found.from_initiator.round() as u64,
         target_bytes_per_second: found.from_target.round() as u64,
-        rate_ratio_ppm: (found.rate_ratio * PPM).round() as u64,
+        balance_ppm: (found.balance * PPM).round() as u64,
     }
 }
 
@@ -169,6 +169,7 @@ fn call(found: &CallSummary) -> CallResult {
             .moments
             .and_then(|moments| moments.deviation_nanos)
             .map(nanos),
+        clock_nanos: found.below_clock_nanos().map(nanos),
         hop_nanos: found.hop_nanos().map(nanos),
         memory_growth_bytes: found.memory_growth_bytes,
     }
@@ -188,6 +189,7 @@ fn footprint(found: &FootprintSummary) -> FootprintResult {
         consumer_bytes: memory.map(|memory| bytes(memory.consumer)),
         consumer_rss_bytes: memory.map(|memory| bytes(memory.consumer_rss)),
         tensor_bytes: memory.map(|memory| bytes(memory.tensor)),
+        vram_bytes: memory.and_then(|memory| memory.vram).map(bytes),
         saved_bytes: memory.map(|memory| bytes(memory.saved_bytes())),
         saved_ppm: memory.map(|memory| (memory.saved_share() * PPM).round() as u64),
         slope_bytes: memory.map(|memory| memory.slope.round() as i64),

@@ -32,7 +32,7 @@ pub enum BoundingResource {
     /// The PCI links of the baseline's NICs.
     PciLink,
     /// The CPUs, if no rail has a PCI device and the memory is not on a GPU: a thread on each side copies each byte at
-    /// least once.
+    /// least once. No more threads copy at the same time than a worker has CPUs.
     Copy,
 }
 
@@ -71,6 +71,9 @@ pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> 
         ),
     ];
     let copy_rate = copy_rate(facts, hosts());
+    let cpus = hosts()
+        .filter_map(HostEnvironment::cpu_count)
+        .min_by(f64::total_cmp);
     let mut bounds = Vec::new();
     for (scenario, planned) in plan.scenarios.iter().enumerate() {
         let workload = &planned.assignment.workload;
@@ -88,7 +91,7 @@ pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> 
         let never_copied_by_gpus = !planned.assignment.uses(MemoryKind::Cuda);
         let copies = copy_rate
             .filter(|_| never_copied_by_gpus)
-            .map(|rate| rate * threads * both_post);
+            .map(|rate| rate * concurrent_copies(threads * both_post, cpus));
         let links = links.map(|(resource, rate)| (resource, rate.map(|rate| rate * directions)));
         let known = links.into_iter().chain([(BoundingResource::Copy, copies)]);
         let known = known.map(|(resource, rate)| {
@@ -138,6 +141,11 @@ fn link_rate(nic: &NicFacts) -> Option<f64> {
         _ => 236.0 / 256.0,
     };
     Some(transfers * 1e9 * f64::from(nic.link_width?) * efficiency / 8.0)
+}
+
+/// Number of threads that copy at the same time: not more than the CPUs of the worker with the fewest, if they are known.
+fn concurrent_copies(threads: f64, cpus: Option<f64>) -> f64 {
+    cpus.map_or(threads, |cpus| threads.min(cpus))
 }
 
 /// Rate at which a thread on the slowest host copies memory, in bytes per second; `None` if a rail has a PCI device.
@@ -195,6 +203,14 @@ mod tests {
         let two = facts(vec![rail("a", None), rail("a", None)]);
         assert_eq!(pci_rate(&two, &host), Some(8e9));
         assert_eq!(pci_rate(&facts(vec![rail("other", None)]), &host), None);
+    }
+
+    /// Four threads on two CPUs copy no more than two.
+    #[test]
+    fn threads_beyond_the_cpus_copy_nothing_more() {
+        assert_eq!(concurrent_copies(4.0, Some(2.0)), 2.0);
+        assert_eq!(concurrent_copies(1.0, Some(2.0)), 1.0);
+        assert_eq!(concurrent_copies(4.0, None), 4.0);
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use crds::assignment::Workload;
 use crds::record::{CallReport, FailureReason};
-use crds::v1alpha1::{CallCause, CallSection, MemoryKind, RpcPayload};
+use crds::v1alpha1::{CallCause, CallSection, RpcPayload};
 use serde::Serialize;
 
 use super::{CaseCheck, Invalid};
-use crate::collect::{Case, CaseOutcome};
+use crate::collect::{Case, CaseOutcome, Reports};
 use crate::plan::PlannedScenario;
 
 /// Calls of one arm with one payload, over all rounds and pairs.
@@ -28,6 +28,10 @@ pub struct CallSummary {
     pub is_open_loop: bool,
     /// Mean and deviation of the samples of all valid cases; `None` if there is no valid case.
     pub moments: Option<Moments>,
+    /// Time of one reading of the clock, in nanoseconds: the longest of all workers; `None` if no worker reported it.
+    pub clock_nanos: Option<f64>,
+    /// Whether the calls of a closed loop take less time than one reading of the clock.
+    pub below_clock: bool,
     /// Largest increase in the proportional set size of the host and the extension during a case, in bytes; `None` if
     /// it was not measured.
     pub memory_growth_bytes: Option<u64>,
@@ -46,36 +50,68 @@ pub struct Moments {
 }
 
 impl CallSummary {
-    /// Mean divided by the number of calls in a sample, in nanoseconds; `None` in an open loop.
+    /// Mean divided by the number of calls in a sample, in nanoseconds; `None` in an open loop or below the clock.
     pub fn hop_nanos(&self) -> Option<f64> {
-        Some(self.closed_loop_moments()?.mean_nanos / f64::from(self.hops.max(1)))
+        Some(self.moments_of_calls()?.mean_nanos / f64::from(self.hops.max(1)))
     }
 
-    /// Mean and deviation if the samples are a closed loop, so that they depend only on the calls and not on the rate.
-    pub fn closed_loop_moments(&self) -> Option<Moments> {
-        self.moments.filter(|_| !self.is_open_loop)
+    /// Mean and deviation if they describe the calls: not in an open loop, where they depend on the rate, and not below
+    /// the clock. Values that compare calls with each other use these moments.
+    pub fn moments_of_calls(&self) -> Option<Moments> {
+        self.moments.filter(|_| !self.is_open_loop && !self.below_clock)
+    }
+
+    /// Time of one reading of the clock if the calls are below it, in nanoseconds.
+    pub fn below_clock_nanos(&self) -> Option<f64> {
+        self.clock_nanos.filter(|_| self.below_clock)
     }
 }
 
+/// Longest time of one reading of the clock on all workers, in nanoseconds; `None` if no worker reported it.
+pub(super) fn clock_nanos(reports: &Reports) -> Option<f64> {
+    let hellos = reports.hellos.iter();
+    let readings = hellos.map(|hello| hello.record.environment.clock.overhead_nanos);
+    readings
+        .filter(|nanos| *nanos > 0.0)
+        .max_by(|one, other| one.total_cmp(other))
+}
+
+/// Whether calls with this mean take less time than one reading of the clock. A sample lasts from one reading to the
+/// next, so its time contains one of them.
+fn is_below_clock(mean_nanos: f64, clock_nanos: f64) -> bool {
+    mean_nanos < 2.0 * clock_nanos
+}
+
 /// Summarizes the measured cases of an arm with one payload; `None` if the scenario makes no calls or no case was
-/// recorded.
-pub(super) fn summary(scenario: &PlannedScenario, cases: &[(&Case, &CaseCheck)]) -> Option<CallSummary> {
+/// recorded. `clock_nanos` is the result of [`clock_nanos`].
+pub(super) fn summary(
+    scenario: &PlannedScenario,
+    cases: &[(&Case, &CaseCheck)],
+    clock_nanos: Option<f64>,
+) -> Option<CallSummary> {
     let Workload::Rpc(rpc) = &scenario.assignment.workload else {
         return None;
     };
     let (first, _) = cases.first()?;
-    let SectionOutcome { section, problem } = SectionOutcome::new(scenario.assignment.memory, cases);
+    let SectionOutcome { section, problem } = SectionOutcome::new(scenario.assignment.needs_gpu(), cases);
     let (cause, message) = problem.unzip();
     let valid = || cases.iter().filter(|(_, check)| check.is_valid());
     let reports: Vec<(u64, &CallReport)> = valid().filter_map(|(case, _)| calls_of(case)).collect();
+    let moments = pooled_moments(&reports);
+    let is_open_loop = rpc.open_loop.is_some();
+    let below_clock = moments
+        .zip(clock_nanos)
+        .is_some_and(|(moments, clock)| !is_open_loop && is_below_clock(moments.mean_nanos, clock));
     Some(CallSummary {
         payload: RpcPayload::with_size(first.size_bytes)?,
         section,
         cause,
         message,
         hops: rpc.hops,
-        is_open_loop: rpc.open_loop.is_some(),
-        moments: pooled_moments(&reports),
+        is_open_loop,
+        moments,
+        clock_nanos,
+        below_clock,
         memory_growth_bytes: reports.iter().filter_map(|(_, report)| growth(report)).max(),
     })
 }
@@ -106,11 +142,11 @@ pub(super) struct SectionOutcome {
 }
 
 impl SectionOutcome {
-    /// Determines the section of an arm with these `cases`, whose scenario uses `memory`.
-    pub(super) fn new(memory: MemoryKind, cases: &[(&Case, &CaseCheck)]) -> Self {
+    /// Determines the section of an arm with these `cases`, whose scenario uses a GPU if `needs_gpu`.
+    pub(super) fn new(needs_gpu: bool, cases: &[(&Case, &CaseCheck)]) -> Self {
         let problems = cases.iter().filter_map(|(_, check)| {
             let reason = check.invalid.first()?;
-            let (section, cause) = classify(reason, memory);
+            let (section, cause) = classify(reason, needs_gpu);
             Some((section, (cause, reason.to_string())))
         });
         let mut problems: Vec<_> = problems.collect();
@@ -136,7 +172,7 @@ impl SectionOutcome {
 }
 
 /// The report section that contains a case that is invalid for `reason`, and the cause.
-fn classify(reason: &Invalid, memory: MemoryKind) -> (CallSection, CallCause) {
+fn classify(reason: &Invalid, needs_gpu: bool) -> (CallSection, CallCause) {
     let (Invalid::Failed { failure, .. }
     | Invalid::Integrity {
         failure: Some(failure),
@@ -145,10 +181,9 @@ fn classify(reason: &Invalid, memory: MemoryKind) -> (CallSection, CallCause) {
     else {
         return (CallSection::Failed, CallCause::Invalid);
     };
-    let gpu = memory == MemoryKind::Cuda;
     match failure {
         FailureReason::NotEnoughMemory => (CallSection::Skipped, CallCause::NotEnoughMemory),
-        FailureReason::NoDevice | FailureReason::MemoryUnavailable if gpu => {
+        FailureReason::NoDevice | FailureReason::MemoryUnavailable if needs_gpu => {
             (CallSection::Skipped, CallCause::NoGpu)
         }
         FailureReason::OutOfMemory => (CallSection::Failed, CallCause::OutOfMemory),
@@ -206,15 +241,23 @@ mod tests {
     }
 
     #[test]
+    fn calls_are_below_the_clock_if_less_than_a_reading_is_left() {
+        // 31.4 ns with a reading of 26.5 ns leave 4.9 ns for the call.
+        assert!(is_below_clock(31.4, 26.5));
+        assert!(!is_below_clock(53.1, 26.5));
+        assert!(!is_below_clock(10_000.0, 26.5));
+    }
+
+    #[test]
     fn failures_and_skipped_cases_determine_the_section() {
-        let classify_failure = |failure, memory| {
+        let classify_failure = |failure, needs_gpu| {
             let reason = Invalid::Failed {
                 failure,
                 message: String::new(),
             };
-            classify(&reason, memory)
+            classify(&reason, needs_gpu)
         };
-        let heap = MemoryKind::Heap;
+        let heap = false;
         let failed = |cause| (CallSection::Failed, cause);
         assert_eq!(
             classify_failure(FailureReason::OutOfMemory, heap),
@@ -257,7 +300,7 @@ mod tests {
             skipped(CallCause::NotEnoughMemory)
         );
         assert_eq!(
-            classify_failure(FailureReason::MemoryUnavailable, MemoryKind::Cuda),
+            classify_failure(FailureReason::MemoryUnavailable, true),
             skipped(CallCause::NoGpu)
         );
     }

@@ -174,6 +174,7 @@ pub(super) fn cells(
             cases_of_cell.entry(key).or_default().push((case, validity));
         }
     }
+    let clock_nanos = calls::clock_nanos(reports);
     let mut cells = Vec::new();
     for (index, scenario) in plan.scenarios.iter().enumerate() {
         let differences: Vec<Vec<DifferenceEvidence>> = (0..plan.arms.len())
@@ -184,7 +185,7 @@ pub(super) fn cells(
                 let cases = cases_of_cell
                     .remove(&(index, *size_bytes, arm))
                     .unwrap_or_default();
-                let mut cell = cell(plan, scenario, (*size_bytes, arm), &cases);
+                let mut cell = cell(plan, scenario, (*size_bytes, arm), &cases, clock_nanos);
                 (cell.scenario, cell.size_bytes, cell.arm) = (index, *size_bytes, arm);
                 let planned = plan.cell(index, *size_bytes, arm);
                 let found = planned.map_or_else(OperationProtocols::default, |planned| {
@@ -235,6 +236,7 @@ fn cell(
     scenario: &PlannedScenario,
     (size_bytes, arm): (u64, usize),
     cases: &[CheckedCase<'_>],
+    clock_nanos: Option<f64>,
 ) -> CellSummary {
     let workload = &scenario.assignment.workload;
     let mut cell = CellSummary {
@@ -296,7 +298,7 @@ fn cell(
             .collect();
         super::serving::serving(serving, size_bytes, plan.many_to_many, &cases)
     });
-    cell.call = calls::summary(scenario, cases);
+    cell.call = calls::summary(scenario, cases, clock_nanos);
     cell.footprint = footprint::summary(scenario, cases, &rounds);
     cell.completed_share = rounds.median_of_pairs(|case| completed_share(workload, case));
     // A trainer's flows deliver the same versions, so their rates are not results.

@@ -43,8 +43,10 @@ pub struct FootprintMedians {
     pub consumer: f64,
     /// Resident set size of a consumer that has the tensor.
     pub consumer_rss: f64,
-    /// Pss of the tensor in the host and all consumers.
+    /// Memory of the tensor in the host and all consumers: its Pss, or the GPU memory that it takes.
     pub tensor: f64,
+    /// GPU memory of the tensor and of the consumers' CUDA contexts; `None` if the tensor is in host memory.
+    pub vram: Option<f64>,
     /// Memory that separate copies of the tensor in the host and in each consumer need.
     pub copies: f64,
     /// Change in the Pss of the host and its consumers from one distribution to the next.
@@ -74,7 +76,7 @@ pub(super) fn summary(
         return None;
     };
     let (first, _) = cases.first()?;
-    let SectionOutcome { section, problem } = SectionOutcome::new(scenario.assignment.memory, cases);
+    let SectionOutcome { section, problem } = SectionOutcome::new(scenario.assignment.needs_gpu(), cases);
     let (cause, message) = problem.unzip();
     Some(FootprintSummary {
         section,
@@ -105,6 +107,7 @@ fn medians(rounds: &Rounds<'_>, size_bytes: u64, consumers: u32) -> Option<Footp
         consumer: median(|one| one.consumers_pss_bytes as f64)? / consumers,
         consumer_rss: median(|one| one.consumers_rss_bytes as f64)? / consumers,
         tensor: median(|one| one.tensor_pss_bytes as f64)?,
+        vram: optional_median(|one| Some(one.vram_bytes? as f64)),
         copies: size_bytes as f64 * (consumers + 1.0),
         slope: median(|one| one.slope_bytes)?,
     })
@@ -146,6 +149,7 @@ mod tests {
             consumers_pss_bytes: 4400,
             consumers_rss_bytes: 8000,
             tensor_pss_bytes,
+            vram_bytes: Some(7000),
             slope_bytes: -3.0,
         };
         let cases = [case(report(1000)), case(report(1020)), case(report(1000))];
@@ -156,6 +160,7 @@ mod tests {
             (100.0, 1100.0, 2000.0)
         );
         assert_eq!(found.own_range, Some((90.0, 120.0)));
+        assert_eq!(found.vram, Some(7000.0));
         assert_eq!((found.baseline, found.baseline_rss), (500.0, 700.0));
         assert_eq!((found.tensor, found.copies, found.slope), (1000.0, 5000.0, -3.0));
         assert_eq!((found.saved_bytes(), found.saved_share()), (4000.0, 0.8));

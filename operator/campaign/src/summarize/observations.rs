@@ -44,8 +44,18 @@ pub struct Directions {
     pub from_initiator: f64,
     /// Bytes per second from the target to the initiator.
     pub from_target: f64,
-    /// `from_initiator` of a case divided by its `from_target`.
-    pub rate_ratio: f64,
+    /// The smaller of the two rates divided by the larger.
+    pub balance: f64,
+}
+
+impl Directions {
+    fn new(from_initiator: f64, from_target: f64) -> Self {
+        Self {
+            from_initiator,
+            from_target,
+            balance: from_initiator.min(from_target) / from_initiator.max(from_target),
+        }
+    }
 }
 
 impl Observations {
@@ -91,12 +101,10 @@ pub(super) fn observations(workload: &Workload, rounds: &Rounds<'_>) -> Observat
 fn directions(rounds: &Rounds<'_>) -> Option<Directions> {
     let from_initiator = |case: &Measured| case.initiator.posted.as_ref()?.payload_rate();
     let from_target = |case: &Measured| case.target.posted.as_ref()?.payload_rate();
-    let ratio = |case: &Measured| Some(from_initiator(case)? / from_target(case)?);
-    Some(Directions {
-        from_initiator: rounds.median_of_pairs(from_initiator)?,
-        from_target: rounds.median_of_pairs(from_target)?,
-        rate_ratio: rounds.median_of_pairs(ratio)?,
-    })
+    Some(Directions::new(
+        rounds.median_of_pairs(from_initiator)?,
+        rounds.median_of_pairs(from_target)?,
+    ))
 }
 
 fn first_batch_nanos(case: &Measured) -> Option<f64> {
@@ -147,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_ratio_compares_directions_that_have_their_own_clocks() {
+    fn balance_is_the_ratio_of_the_rates_beside_it() {
         let cases = [
             case(side(3000, 1_000), side(1000, 1_000)),
             case(side(1000, 1_000), side(1000, 500)),
@@ -155,8 +163,8 @@ mod tests {
         ];
         let found = directions(&rounds(&cases)).unwrap();
         assert_eq!((found.from_initiator, found.from_target), (2e9, 1e9));
-        // The round ratios are 3, 0.5 and 2.
-        assert_eq!(found.rate_ratio, 2.0);
+        // The ratios of the rounds are 3, 0.5 and 2.
+        assert_eq!(found.balance, 0.5);
     }
 
     #[test]

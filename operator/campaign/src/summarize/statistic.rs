@@ -238,6 +238,7 @@ mod tests {
 
     fn rpc() -> Workload {
         Workload::Rpc(RpcWorkload {
+            gpu: None,
             pattern: RpcPattern::Call,
             hops: 1,
             message_bytes: 0,
@@ -250,6 +251,7 @@ mod tests {
 
     fn footprint() -> Workload {
         Workload::MemoryFootprint(FootprintWorkload {
+            gpu: None,
             consumers: 1,
             distributions: 1,
             timeout_seconds: 30,

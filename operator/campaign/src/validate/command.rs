@@ -27,7 +27,7 @@ pub(super) fn check(spec: &BenchmarkRunSpec, report: &mut Reporter) {
     for (index, scenario) in spec.scenarios.iter().enumerate() {
         if let Some(given) = &scenario.command {
             let path = format!("spec.scenarios[{index}]");
-            check_scenario(&path, scenario, given, spec, report);
+            check_scenario(&path, scenario, given, report);
         }
     }
     let mut commands = spec
@@ -52,13 +52,7 @@ fn uses_arguments(given: &Command) -> bool {
         .any(|argument| argument == template::ARGUMENTS)
 }
 
-fn check_scenario(
-    path: &str,
-    scenario: &Scenario,
-    given: &Command,
-    spec: &BenchmarkRunSpec,
-    report: &mut Reporter,
-) {
+fn check_scenario(path: &str, scenario: &Scenario, given: &Command, report: &mut Reporter) {
     let field = |name: &str| format!("{path}.command.{name}");
     check_arguments(&field("server"), &given.server, true, report);
     check_arguments(&field("client"), &given.client, true, report);
@@ -94,15 +88,6 @@ fn check_scenario(
     if scenario.memory != MemoryKind::Heap {
         report.add(format!("{path}.memory"), ProblemKind::CommandMemory);
     }
-    let deadline = spec.run_policy.case_deadline_seconds;
-    // The case also starts and stops the processes.
-    if given.timeout_seconds.saturating_add(CASE_SECONDS) > deadline {
-        let kind = ProblemKind::CommandTimeout {
-            given: given.timeout_seconds,
-            max: deadline.saturating_sub(CASE_SECONDS),
-        };
-        report.add(field("timeoutSeconds"), kind);
-    }
 }
 
 /// Reports sizes that the tool prints alike, so that their results cannot be told apart. With `-m`, fabtests prints sizes
@@ -125,9 +110,6 @@ fn check_sizes(path: &str, given: &Command, report: &mut Reporter) {
         }
     }
 }
-
-/// Time that a case needs in addition to the run of the command, in seconds.
-const CASE_SECONDS: u32 = 10;
 
 fn check_output(path: &str, scenario: &Scenario, given: &Command, report: &mut Reporter) {
     let metric_path = format!("{path}.primaryMetric");

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, TransportSpec};
+use crds::v1alpha1::{BenchmarkRunSpec, TransportSpec};
 
 use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario};
@@ -36,7 +36,7 @@ fn check_gpus(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: 
     let gpus = &spec.devices.gpus;
     let gpu_scenarios = scenarios
         .iter()
-        .filter(|scenario| scenario.assignment.uses(MemoryKind::Cuda));
+        .filter(|scenario| scenario.assignment.needs_gpu());
     let most_threads = gpu_scenarios
         .map(|scenario| scenario.assignment.workload.threads())
         .max();

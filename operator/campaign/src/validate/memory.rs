@@ -22,12 +22,14 @@ pub(super) fn check(
 ) {
     check_huge_pages(spec, variants, scenarios, report);
     for scenario in scenarios {
+        if spec.resources.gpus == 0 && scenario.assignment.needs_gpu() {
+            let path = field_with(scenario, MemoryKind::Cuda);
+            let path = path.unwrap_or_else(|| format!("spec.scenarios[{}].memory", scenario.index));
+            report.add(path, ProblemKind::NoGpu);
+        }
         let Some(path) = field_with(scenario, MemoryKind::Cuda) else {
             continue;
         };
-        if spec.resources.gpus == 0 {
-            report.add(&path, ProblemKind::NoGpu);
-        }
         for variant in variants {
             if let Some(kind) = device_memory_problem(spec.transport.rails(), variant, scenario) {
                 report.add(&path, kind);

@@ -1,15 +1,14 @@
-//! Validates parameter serving, and replaces a scenario that lists several worker counts with one scenario for each
-//! count.
+//! Validates parameter serving, and expands its worker counts.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
-use crds::assignment::{Delivery, MulticastDelivery, ServingWorkload, Workload};
+use crds::assignment::{Delivery, MAX_DURATION, MulticastDelivery, ServingWorkload, Workload};
 use crds::units;
-use crds::v1alpha1::{ManyToMany, Multicast, ParameterServing, Scenario, ServingMode};
+use crds::v1alpha1::{ManyToMany, Multicast, ParameterServing, ServingMode};
 
 use super::problem::Reporter;
-use super::{MAX_SCENARIO_NAME, ProblemKind, ValidatedScenario, is_label};
+use super::{ProblemKind, ValidatedScenario, counts};
 
 /// Minimum size of the parameters, in bytes.
 pub(super) const MIN_SIZE_BYTES: u64 = 4096;
@@ -32,11 +31,10 @@ pub(super) type Report<'a> = dyn FnMut(&str, ProblemKind) + 'a;
 /// The workload with the first of the worker counts per pod.
 pub(super) fn workload(
     given: &ParameterServing,
-    case_deadline: Duration,
     many_to_many: Option<ManyToMany>,
     report: &mut Report<'_>,
 ) -> Workload {
-    check_times(given, case_deadline, report);
+    check_times(given, report);
     match many_to_many {
         Some(pattern) if given.workers.is_some() => {
             let receivers = pattern.receivers;
@@ -93,10 +91,9 @@ fn nanos(period: units::Duration) -> u64 {
     u64::try_from(period.0.as_nanos()).unwrap_or(u64::MAX).max(1)
 }
 
-fn check_times(given: &ParameterServing, case_deadline: Duration, report: &mut Report<'_>) {
+fn check_times(given: &ParameterServing, report: &mut Report<'_>) {
     let max_time = given.max_time.0;
-    // Half of the deadline is reserved for the exchanges before and after the measurement.
-    let longest = case_deadline / 2;
+    let longest = MAX_DURATION;
     let fields = [
         ("maxTime", given.max_time, MIN_PERIOD, longest),
         ("pushPeriod", given.push_period, MIN_PERIOD, max_time),
@@ -186,83 +183,27 @@ fn delivery(given: &ParameterServing, multicast: &Multicast, report: &mut Report
     }
 }
 
-/// Name of the scenario with `workers` workers, if the scenario `name` lists several worker counts.
-pub(super) fn name_with(name: &str, workers: u32) -> String {
-    format!("{name}-{workers}")
-}
-
-/// Reports a name that is too long to be followed by the largest worker count in `given`.
-pub(super) fn check_length(
-    path: &str,
-    name: &str,
-    given: &ParameterServing,
-    many_to_many: Option<ManyToMany>,
-    report: &mut Reporter,
-) {
-    let numbers = given.workers_in_pod(many_to_many.is_some());
-    let largest = numbers.iter().max().filter(|_| numbers.len() > 1);
-    let total = largest.map(|workers| total_workers(*workers, many_to_many));
-    let Some(longest) = total.map(|workers| name_with(name, workers)) else {
-        return;
-    };
-    if !is_label(&longest, MAX_SCENARIO_NAME) {
-        let max = MAX_SCENARIO_NAME - (longest.len() - name.len());
-        let name = longest;
-        report.add(format!("{path}.name"), ProblemKind::LongServingName { name, max });
-    }
-}
-
-/// Reports two scenarios with the same name, if one of them has this name because a worker count was appended.
-pub(super) fn check_name(
-    one: &ValidatedScenario,
-    other: &ValidatedScenario,
-    spec: &[Scenario],
-    report: &mut Reporter,
-) {
-    let has_suffix = |scenario: &ValidatedScenario| {
-        let given = spec.get(scenario.index);
-        given.is_some_and(|given| given.name != scenario.assignment.name)
-    };
-    // Two scenarios of the spec with the same name have already been reported.
-    let (suffixed, taken) = match (has_suffix(one), has_suffix(other)) {
-        (true, _) => (one, other),
-        (false, true) => (other, one),
-        (false, false) => return,
-    };
-    report.add(
-        format!("spec.scenarios[{}].name", suffixed.index),
-        ProblemKind::ServingNameTaken {
-            name: one.assignment.name.clone(),
-            other: format!("spec.scenarios[{}]", taken.index),
-        },
-    );
-}
-
-/// Number of workers of a trainer, given the number in one pod.
-fn total_workers(in_pod: u32, many_to_many: Option<ManyToMany>) -> u32 {
+/// Number of workers of a trainer for each count in one pod.
+fn total_workers(given: &ParameterServing, many_to_many: Option<ManyToMany>) -> Vec<u32> {
     let pods = many_to_many.map_or(1, |pattern| pattern.receivers);
-    in_pod.saturating_mul(pods)
+    let in_pod = given.workers_in_pod(many_to_many.is_some()).iter();
+    in_pod.map(|workers| workers.saturating_mul(pods)).collect()
 }
 
 /// One scenario for each worker count in `given`, in spec order.
 pub(super) fn expand(
+    path: &str,
     scenario: ValidatedScenario,
     given: &ParameterServing,
     many_to_many: Option<ManyToMany>,
+    report: &mut Reporter,
 ) -> Vec<ValidatedScenario> {
-    let numbers = given.workers_in_pod(many_to_many.is_some());
-    if numbers.len() < 2 {
-        return vec![scenario];
-    }
-    let with = |workers: &u32| {
-        let mut expanded = scenario.clone();
-        expanded.several_workers = Some(scenario.assignment.name.clone());
-        let total = total_workers(*workers, many_to_many);
-        expanded.assignment.name = name_with(&scenario.assignment.name, total);
-        if let Workload::ParameterServing(serving) = &mut expanded.assignment.workload {
+    let totals = total_workers(given, many_to_many);
+    let in_pod = given.workers_in_pod(many_to_many.is_some());
+    counts::check_length(path, &scenario.assignment.name, &totals, report);
+    counts::expand(scenario, &totals, |workload, index| {
+        if let (Workload::ParameterServing(serving), Some(workers)) = (workload, in_pod.get(index)) {
             serving.workers = *workers;
         }
-        expanded
-    };
-    numbers.iter().map(with).collect()
+    })
 }

@@ -236,27 +236,35 @@ pub enum ProblemKind {
     /// The rate of datagrams is 0.
     #[snafu(display("a rate of 0 sends nothing. Use a higher rate, or remove `rate` for no limit"))]
     ZeroRate,
-    /// The name of a scenario is too long to be followed by a worker count.
+    /// The name of a scenario is too long to be followed by a count of workers or consumers.
     #[snafu(display(
-        "with the largest worker count, the scenario name would be `{name}`, which is longer than 40 characters. Use a \
+        "with the largest count, the scenario name would be `{name}`, which is longer than 40 characters. Use a \
          name of at most {max} characters"
     ))]
-    LongServingName {
-        /// Name with the largest worker count.
+    LongCountName {
+        /// Name with the largest count.
         name: String,
         /// Maximum length of the name in the spec.
         max: usize,
     },
-    /// The scenario name with a worker count is already the name of another scenario.
+    /// The scenario name with a count of workers or consumers is already the name of another scenario.
     #[snafu(display(
-        "the scenario for a worker count would be named `{name}`, like {other}: each worker count becomes a scenario \
-         named NAME-WORKERS. Use another name"
+        "the scenario for a count would be named `{name}`, like {other}: each count in a list becomes a scenario named \
+         NAME-COUNT. Use another name"
     ))]
-    ServingNameTaken {
+    CountNameTaken {
         /// Name that occurs twice.
         name: String,
         /// Path of the other scenario.
         other: String,
+    },
+    /// A number of consumers is out of bounds or repeated.
+    #[snafu(display(
+        "{given:?} is not a number from 1 to 100, or a list of 1 to 16 different numbers from 1 to 100. Change it"
+    ))]
+    ConsumerCounts {
+        /// Numbers in the spec.
+        given: Vec<u32>,
     },
     /// A scenario with a load sweep has several sizes.
     #[snafu(display(
@@ -494,17 +502,6 @@ pub enum ProblemKind {
         /// Pattern of the calls.
         pattern: RpcPattern,
     },
-    /// The time limit of a scenario exceeds the case deadline.
-    #[snafu(display(
-        "{given} s is longer than `spec.runPolicy.caseDeadlineSeconds`, {deadline} s. Reduce it, or raise the \
-         deadline"
-    ))]
-    TimeoutAboveDeadline {
-        /// Time limit of the scenario, in seconds.
-        given: u32,
-        /// Case deadline, in seconds.
-        deadline: u32,
-    },
     /// A variant names a channel, but no scenario makes calls.
     #[snafu(display(
         "no scenario makes calls. Add a scenario with `rpc` or `memoryFootprint`, or remove `channel`"
@@ -521,27 +518,16 @@ pub enum ProblemKind {
         /// Field of the variant.
         field: &'static str,
     },
-    /// A scenario uses GPU memory, but a variant's channel can pass only host memory.
-    #[snafu(display(
-        "variant \"{variant}\" calls over channel {channel:?}, which can pass only host memory. Use `memory: Heap`, \
-         or `channel: Transport` for every variant"
-    ))]
-    GpuOffFabric {
-        /// Name of the variant.
-        variant: String,
-        /// Channel of the variant.
-        channel: RpcChannel,
-    },
     /// A number of bytes that must be positive is 0.
     #[snafu(display("0 bytes have no effect. {advice}"))]
     NoBytes {
         /// Suggested fix.
         advice: &'static str,
     },
-    /// A duration is too short to measure, or longer than the case deadline allows.
+    /// A duration is too short to measure, or longer than the longest case allows.
     #[snafu(display(
-        "{given} is not between {min} and {max}. The maximum is half of `spec.runPolicy.caseDeadlineSeconds`, so that \
-         warm-up and measurement both finish in time. Choose another duration"
+        "{given} is not between {min} and {max}. The maximum is half of the longest case, so that warm-up and \
+         measurement both finish in time. Choose another duration"
     ))]
     DurationBounds {
         /// Duration in the spec.
@@ -719,17 +705,6 @@ pub enum ProblemKind {
     /// A command scenario sets a memory kind, which has no effect on the command.
     #[snafu(display("a command allocates its own memory. Use `memory: Heap`, or remove `memory`"))]
     CommandMemory,
-    /// A command's time limit does not fit into the case deadline.
-    #[snafu(display(
-        "{given} s plus 10 s to start and stop the processes exceed `spec.runPolicy.caseDeadlineSeconds`. Use at most \
-         {max}, or raise the deadline"
-    ))]
-    CommandTimeout {
-        /// The time limit, in seconds.
-        given: u32,
-        /// Maximum, in seconds.
-        max: u32,
-    },
     /// A variant names a channel over which no process can receive a tensor.
     #[snafu(display(
         "a tensor can be passed to other processes over `channel: UnixSocket`, `Tcp` or `SharedMemory`, but variant \
@@ -758,8 +733,10 @@ pub enum ProblemKind {
         /// Field of the workload.
         workload: &'static str,
     },
-    /// A memory footprint scenario uses memory other than ordinary host memory.
-    #[snafu(display("the consumers measure host memory. Use `memory: Heap`, or remove `memory`"))]
+    /// A memory footprint scenario uses memory other than ordinary host memory and GPU memory.
+    #[snafu(display(
+        "the consumers measure ordinary host memory or GPU memory. Use `memory: Heap` or `Cuda`, or remove `memory`"
+    ))]
     FootprintMemory,
     /// The run requests fewer huge pages than its scenarios need.
     #[snafu(display(

@@ -1,11 +1,11 @@
 //! Validates `rpc` and `memoryFootprint` scenarios, and the channels of the variants.
 
-use crds::v1alpha1::{BenchmarkRunSpec, MemoryFootprint, MemoryKind, Rpc, RpcChannel, RpcPattern, Variant};
+use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, Rpc, RpcChannel, RpcPattern, Variant};
 
 use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario};
 
-/// Reports depths of calls that are not recursive, time limits above the case deadline, memory and channels that cannot
+/// Reports depths of calls that are not recursive, memory and channels that cannot
 /// be combined with a scenario, channels in a run without calls, and settings of variants that have no effect on their
 /// channel.
 pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: &mut Reporter) {
@@ -13,11 +13,10 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
         let given = spec.scenarios.get(scenario.index);
         if let Some(rpc) = given.and_then(|given| given.rpc.as_ref()) {
             let path = format!("spec.scenarios[{}]", scenario.index);
-            check_limits(&path, rpc, spec.run_policy.case_deadline_seconds, report);
-            check_memory(&path, scenario, spec, report);
+            check_depth(&path, rpc, report);
         }
-        if let Some(footprint) = given.and_then(|given| given.memory_footprint.as_ref()) {
-            check_footprint(scenario, footprint, spec, report);
+        if given.is_some_and(|given| given.memory_footprint.is_some()) {
+            check_footprint(scenario, spec, report);
         }
     }
     let mut given = spec.scenarios.iter();
@@ -32,7 +31,7 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
     }
 }
 
-fn check_limits(path: &str, rpc: &Rpc, deadline: u32, report: &mut Reporter) {
+fn check_depth(path: &str, rpc: &Rpc, report: &mut Reporter) {
     if rpc.depth.is_some() && rpc.pattern != RpcPattern::Recursive {
         let pattern = rpc.pattern;
         report.add(
@@ -40,46 +39,13 @@ fn check_limits(path: &str, rpc: &Rpc, deadline: u32, report: &mut Reporter) {
             ProblemKind::DepthWithoutRecursion { pattern },
         );
     }
-    if rpc.timeout_seconds > deadline {
-        let given = rpc.timeout_seconds;
-        report.add(
-            format!("{path}.rpc.timeoutSeconds"),
-            ProblemKind::TimeoutAboveDeadline { given, deadline },
-        );
-    }
 }
 
-fn check_memory(path: &str, scenario: &ValidatedScenario, spec: &BenchmarkRunSpec, report: &mut Reporter) {
-    if scenario.assignment.memory != MemoryKind::Cuda {
-        return;
-    }
-    let off_fabric = |variant: &&Variant| !variant.channel.unwrap_or_default().is_transport();
-    if let Some(variant) = spec.variants.iter().find(off_fabric) {
-        let kind = ProblemKind::GpuOffFabric {
-            variant: variant.name.clone(),
-            channel: variant.channel.unwrap_or_default(),
-        };
-        report.add(format!("{path}.memory"), kind);
-    }
-}
-
-fn check_footprint(
-    scenario: &ValidatedScenario,
-    given: &MemoryFootprint,
-    spec: &BenchmarkRunSpec,
-    report: &mut Reporter,
-) {
+fn check_footprint(scenario: &ValidatedScenario, spec: &BenchmarkRunSpec, report: &mut Reporter) {
     let path = format!("spec.scenarios[{}]", scenario.index);
-    if scenario.assignment.memory != MemoryKind::Heap {
+    let memory = spec.scenarios.get(scenario.index).map(|given| given.memory);
+    if !matches!(memory, Some(MemoryKind::Heap | MemoryKind::Cuda)) {
         report.add(format!("{path}.memory"), ProblemKind::FootprintMemory);
-    }
-    let deadline = spec.run_policy.case_deadline_seconds;
-    if given.timeout_seconds > deadline {
-        let given = given.timeout_seconds;
-        report.add(
-            format!("{path}.memoryFootprint.timeoutSeconds"),
-            ProblemKind::TimeoutAboveDeadline { given, deadline },
-        );
     }
     for (index, variant) in spec.variants.iter().enumerate() {
         let channel = variant.channel.unwrap_or_default();

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crds::assignment::{
-    CountedWorkload, Extent, FootprintWorkload, PingPongWorkload, RpcWorkload, ScenarioAssignment,
+    CountedWorkload, Extent, MAX_DURATION, PingPongWorkload, RpcWorkload, ScenarioAssignment,
     TransferWorkload, Workload, pilot,
 };
 use crds::units::{self, Size};
 use crds::v1alpha1::{
-    Arrivals, BenchmarkRunSpec, Load, ManyToMany, MemoryFootprint, MemoryKind, Metric, OpenLoop, PingPong,
-    Rpc, Scenario, ScenarioWorkload, SizeOperations, SmallMessages, Transfer,
+    Arrivals, BenchmarkRunSpec, Load, ManyToMany, MemoryKind, Metric, OpenLoop, PingPong, Rpc, Scenario,
+    ScenarioWorkload, SizeOperations, SmallMessages, Transfer,
 };
 
 use super::problem::Reporter;
-use super::{ProblemKind, ValidatedScenario, command, parameter_serving, sweep};
+use super::{ProblemKind, ValidatedScenario, command, footprint, parameter_serving, sweep};
 
 /// Maximum message size: the largest RDMA write that an EFA device supports.
 const MAX_SIZE_BYTES: u64 = 1 << 30;
@@ -59,9 +59,9 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
                 index,
                 path: format!("spec.scenarios[{index}]"),
                 rails: spec.transport.rails(),
-                case_deadline: Duration::from_secs(deadline.into()),
                 min_window: spec.sampling.min_window.0,
                 calls_over_transport: spec.calls_over_transport(),
+                gpu: spec.devices.gpu(0),
                 many_to_many: spec.placement.many_to_many(),
                 report,
             };
@@ -76,10 +76,11 @@ struct ScenarioExpander<'a> {
     index: usize,
     path: String,
     rails: u32,
-    case_deadline: Duration,
     min_window: Duration,
     /// Whether an arm makes its calls over its transport.
     calls_over_transport: bool,
+    /// CUDA device number of the GPU of the first measuring thread.
+    gpu: u32,
     many_to_many: Option<ManyToMany>,
     report: &'a mut Reporter,
 }
@@ -93,8 +94,10 @@ impl ScenarioExpander<'_> {
         let validated = self.apply_defaults(scenario, given);
         if let ScenarioWorkload::ParameterServing(given) = given {
             let (path, pattern) = (&self.path, self.many_to_many);
-            parameter_serving::check_length(path, &scenario.name, given, pattern, self.report);
-            return parameter_serving::expand(validated, given, pattern);
+            return parameter_serving::expand(path, validated, given, pattern, self.report);
+        }
+        if let ScenarioWorkload::MemoryFootprint(given) = given {
+            return footprint::expand(&self.path, validated, given, self.report);
         }
         let Some(sweep) = sweep::find(scenario) else {
             return vec![validated];
@@ -121,7 +124,7 @@ impl ScenarioExpander<'_> {
 
     fn apply_defaults(&mut self, scenario: &Scenario, given: ScenarioWorkload<'_>) -> ValidatedScenario {
         let field = given.field();
-        let workload = match given {
+        let mut workload = match given {
             ScenarioWorkload::PingPong(given) => self.ping_pong(given),
             ScenarioWorkload::Transfer(given) => self.transfer(given),
             ScenarioWorkload::LargeArray(given) => self.counted_workload(given),
@@ -132,11 +135,10 @@ impl ScenarioExpander<'_> {
                 given.workload(self.checked_extent(field, None, Some(given.duration)))
             }
             ScenarioWorkload::Rpc(given) => self.rpc(given),
-            ScenarioWorkload::MemoryFootprint(given) => footprint(given),
+            ScenarioWorkload::MemoryFootprint(given) => footprint::workload(given),
             ScenarioWorkload::Command(given) => command::workload(given),
             ScenarioWorkload::ParameterServing(given) => {
-                let (deadline, pattern) = (self.case_deadline, self.many_to_many);
-                parameter_serving::workload(given, deadline, pattern, &mut |name, kind| {
+                parameter_serving::workload(given, self.many_to_many, &mut |name, kind| {
                     self.add(&format!("{field}.{name}"), kind);
                 })
             }
@@ -146,6 +148,7 @@ impl ScenarioExpander<'_> {
             let kind = ProblemKind::metric_not_available(primary, &workload);
             self.add("primaryMetric", kind);
         }
+        self.set_gpu(scenario.memory, &mut workload);
         let sizes = match given {
             ScenarioWorkload::Rpc(rpc) => self.payloads(rpc),
             ScenarioWorkload::MemoryFootprint(footprint) => {
@@ -155,7 +158,7 @@ impl ScenarioExpander<'_> {
         };
         let assignment = ScenarioAssignment {
             name: scenario.name.clone(),
-            memory: scenario.memory,
+            memory: self.transport_memory(scenario.memory, &workload),
             target_memory: self.target_memory(scenario, given),
             polling: scenario.polling,
             workload,
@@ -170,7 +173,7 @@ impl ScenarioExpander<'_> {
         ValidatedScenario {
             index: self.index,
             sweep: None,
-            several_workers: None,
+            several_counts: None,
             sizes,
             primary,
             rate_format: given.rate_format(),
@@ -178,6 +181,32 @@ impl ScenarioExpander<'_> {
             integrity: scenario.integrity && assignment.workload.serving().is_none(),
             assignment,
             operation_counts,
+        }
+    }
+
+    /// Selects the GPU that holds the payload of calls and footprints that do not use a transport.
+    fn set_gpu(&self, memory: MemoryKind, workload: &mut Workload) {
+        let gpu = (memory == MemoryKind::Cuda).then_some(self.gpu);
+        match workload {
+            Workload::Rpc(rpc) => rpc.gpu = gpu,
+            Workload::MemoryFootprint(footprint) => footprint.gpu = gpu,
+            Workload::PingPong(_)
+            | Workload::Transfer(_)
+            | Workload::ParameterServing(_)
+            | Workload::Command(_) => {}
+        }
+    }
+
+    /// Kind of the memory that is registered with the transport. If no arm sends its payload over a transport, the
+    /// transport need not support GPU memory.
+    fn transport_memory(&self, memory: MemoryKind, workload: &Workload) -> MemoryKind {
+        match workload {
+            Workload::Rpc(_) | Workload::MemoryFootprint(_)
+                if memory == MemoryKind::Cuda && !self.calls_over_transport =>
+            {
+                MemoryKind::Heap
+            }
+            _ => memory,
         }
     }
 
@@ -319,6 +348,7 @@ impl ScenarioExpander<'_> {
             pattern: given.pattern,
             hops: given.hops(),
             message_bytes: largest.filter(|_| self.calls_over_transport).unwrap_or(0),
+            gpu: None,
             timeout_seconds: given.timeout_seconds,
             open_loop,
             measured: Extent::Iterations(given.iterations()),
@@ -378,9 +408,9 @@ impl ScenarioExpander<'_> {
         extent(iterations, duration, DEFAULT_WARMUP)
     }
 
-    /// Checks that a duration is at most half of the case deadline, so that warm-up and measurement both fit.
+    /// Checks that a duration is at most half of the longest case, so that warm-up and measurement both fit.
     fn check_duration(&mut self, field: &str, given: Option<units::Duration>, min: Duration) {
-        let max = self.case_deadline / 2;
+        let max = MAX_DURATION;
         if let Some(given) = given.filter(|given| !(min..=max).contains(&given.0)) {
             let (min, max) = (units::Duration(min), units::Duration(max));
             self.add(field, ProblemKind::DurationBounds { given, min, max });
@@ -407,15 +437,6 @@ impl ScenarioExpander<'_> {
     fn add(&mut self, field: &str, kind: ProblemKind) {
         self.report.add(format!("{}.{field}", self.path), kind);
     }
-}
-
-fn footprint(given: &MemoryFootprint) -> Workload {
-    Workload::MemoryFootprint(FootprintWorkload {
-        consumers: given.consumers,
-        distributions: given.iterations,
-        timeout_seconds: given.timeout_seconds,
-        measured: Extent::Iterations(given.iterations.saturating_mul(given.consumers)),
-    })
 }
 
 /// Number of measuring threads of `scenario` in one instrument process. Each flow has separate threads.

@@ -3,7 +3,7 @@
 use crds::v1alpha1::{Load, Scenario, ScenarioWorkload, SizeOperations, Sweep};
 
 use super::problem::Reporter;
-use super::{MAX_SCENARIO_NAME, ProblemKind, ValidatedScenario, is_label, parameter_serving};
+use super::{MAX_SCENARIO_NAME, ProblemKind, ValidatedScenario, counts, is_label};
 
 /// The sweep of `scenario`, if it has one.
 pub(super) fn find(scenario: &Scenario) -> Option<Sweep> {
@@ -87,7 +87,7 @@ pub(super) fn expand(
 
 /// Reports every rate of a sweep whose scenario has the same name as another scenario.
 ///
-/// The names of scenarios with a worker count are checked in the same way.
+/// The names of scenarios with a count of workers or consumers are checked in the same way.
 pub(super) fn check_names(scenarios: &[ValidatedScenario], spec: &[Scenario], report: &mut Reporter) {
     for (position, scenario) in scenarios.iter().enumerate() {
         let name = &scenario.assignment.name;
@@ -97,7 +97,7 @@ pub(super) fn check_names(scenarios: &[ValidatedScenario], spec: &[Scenario], re
             // Two scenarios of the spec with the same name have already been reported.
             let sweep = [scenario, other].into_iter().find(|one| one.sweep.is_some());
             let Some(sweep) = sweep else {
-                parameter_serving::check_name(scenario, other, spec, report);
+                counts::check_name(scenario, other, spec, report);
                 continue;
             };
             let taken = if sweep.index == scenario.index {

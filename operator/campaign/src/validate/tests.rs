@@ -49,6 +49,87 @@ fn applies_the_defaults() {
     );
 }
 
+/// A scenario is valid with only its required fields, so that the suites' first commands work without further settings.
+#[test]
+fn every_scenario_is_valid_with_its_defaults() {
+    let message = [
+        "pingPong: {sizes: [64]}",
+        "transfer: {sizes: [64]}",
+        "transfer: {sizes: [64], operation: Read}",
+        "transfer: {sizes: [64], direction: Bidirectional}",
+        "largeArray: {}",
+        "smallMessages: {}",
+        "smallMessages: {load: {openLoop: {rate: 1000}}}",
+        "pingpongFlag: {}",
+        "streamingDuplex: {}",
+        "segmentTransfer: {}",
+        "segmentTransfer: {workload: Write}",
+        "segmentTransfer: {workload: Mix}",
+        "rpc: {}",
+        "rpc: {pattern: Recursive}",
+        "rpc: {pattern: Chain}",
+        "rpc: {pattern: Singleton}",
+        "rpc: {quick: true}",
+        "parameterServing: {mode: Push}",
+        "parameterServing: {mode: Pull}",
+        "parameterServing: {mode: Multicast}",
+        "parameterServing: {mode: Filesystem, directory: /dev/shm}",
+        "primaryMetric: ReportedLatency, command: {tool: Fabtests, sizes: [64], client: [fi_pingpong]}",
+    ];
+    let problems_of = |variants: &str, workload: &str, rest: &str| {
+        problems(&format!(
+            "variants: {variants}\n{TCP}{rest}scenarios: [{{name: one, {workload}}}]"
+        ))
+    };
+    for workload in message {
+        assert_eq!(
+            problems_of("[{name: a}]", workload, ""),
+            Vec::<String>::new(),
+            "{workload}"
+        );
+    }
+    let local = "[{name: a, channel: UnixSocket}]";
+    for workload in ["rpc: {}", "memoryFootprint: {}"] {
+        assert_eq!(
+            problems_of(local, workload, ""),
+            Vec::<String>::new(),
+            "{workload}"
+        );
+    }
+    let placement = "placement: {pattern: ManyToMany, senders: 1, receivers: 2}\n";
+    for mode in ["Push", "Pull", "Multicast"] {
+        let workload = format!("parameterServing: {{mode: {mode}}}");
+        assert_eq!(
+            problems_of("[{name: a}]", &workload, placement),
+            Vec::<String>::new()
+        );
+    }
+}
+
+/// The limit of a case follows from what the scenario needs, so a longer duration or time limit is not refused.
+#[test]
+fn scenarios_may_need_more_time_than_the_case_deadline() {
+    for workload in [
+        "pingPong: {sizes: [64], duration: 45s}",
+        "segmentTransfer: {duration: 2m}",
+        "rpc: {timeoutSeconds: 90}",
+        "parameterServing: {mode: Push, maxTime: 10m}",
+        "primaryMetric: ReportedLatency, command: {tool: Fabtests, sizes: [64], client: [fi_pingpong], timeoutSeconds: 3600}",
+    ] {
+        let found = problems(&format!(
+            "variants: [{{name: a}}]\n{TCP}scenarios: [{{name: one, {workload}}}]"
+        ));
+        assert_eq!(found, Vec::<String>::new(), "{workload}");
+    }
+    let found = problems(&format!(
+        "variants: [{{name: a}}]\n{TCP}scenarios: [{{name: one, pingPong: {{sizes: [64], duration: 31m}}}}]"
+    ));
+    assert!(
+        found.len() == 1 && found[0].contains("is not between 1ms and 30m"),
+        "{found:?}"
+    );
+}
+
 #[test]
 fn starway_scenarios_have_the_suite_defaults() {
     let scenarios = "scenarios: [{name: a, largeArray: {}}, {name: b, smallMessages: {}}, {name: c, pingpongFlag: {}}, \
@@ -539,7 +620,7 @@ fn worker_counts_become_scenarios_without_a_pilot_or_an_integrity_pass() {
             let extent = crds::assignment::pilot::extent(&scenario.assignment.workload);
             (
                 scenario.assignment.name.as_str(),
-                scenario.several_workers.as_deref(),
+                scenario.several_counts.as_deref(),
                 serving.workers,
                 scenario.integrity || extent.is_some(),
             )

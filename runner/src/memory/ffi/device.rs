@@ -20,6 +20,61 @@ pub(crate) struct DriverFailure {
     pub(crate) error: DriverError,
 }
 
+impl DriverFailure {
+    /// Whether the device has too little memory.
+    pub(crate) fn is_out_of_memory(&self) -> bool {
+        self.error.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY
+    }
+}
+
+/// Handle with which another process can map an allocation (CUDA IPC), and the offset of the memory in the allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GpuHandle {
+    /// Handle of the allocation.
+    allocation: [c_char; 64],
+    /// Offset in bytes.
+    offset: u64,
+}
+
+/// Length of a handle in a message, in bytes.
+pub(crate) const HANDLE_BYTES: usize = 72;
+
+impl GpuHandle {
+    /// The handle as bytes for a message.
+    pub(crate) fn to_bytes(self) -> [u8; HANDLE_BYTES] {
+        let mut bytes = [0; HANDLE_BYTES];
+        let (offset, allocation) = bytes.split_at_mut(8);
+        offset.copy_from_slice(&self.offset.to_le_bytes());
+        for (byte, character) in allocation.iter_mut().zip(self.allocation) {
+            *byte = character as u8;
+        }
+        bytes
+    }
+
+    /// The handle in the bytes of a message; `None` if their length is wrong.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; HANDLE_BYTES] = bytes.try_into().ok()?;
+        let mut handle = Self {
+            allocation: [0; 64],
+            offset: u64::from_le_bytes(bytes[..8].try_into().ok()?),
+        };
+        for (character, byte) in handle.allocation.iter_mut().zip(&bytes[8..]) {
+            *character = *byte as c_char;
+        }
+        Some(handle)
+    }
+}
+
+/// Number of bytes that all processes together use on device `ordinal`.
+///
+/// Requires that [`driver_present`] returns true.
+pub(crate) fn used_bytes(ordinal: c_int) -> Result<u64, DriverFailure> {
+    let context = PrimaryContext::retain(ordinal)?;
+    context.make_current()?;
+    let (free, total) = name_call("cuMemGetInfo", result::mem_get_info())?;
+    Ok(total.saturating_sub(free) as u64)
+}
+
 /// Adds the call name to a driver error.
 fn name_call<T>(call: &'static str, result: Result<T, DriverError>) -> Result<T, DriverFailure> {
     result.map_err(|error| DriverFailure { call, error })
@@ -41,15 +96,26 @@ pub(crate) fn device_count() -> Option<u32> {
     u32::try_from(device::get_count().ok()?).ok()
 }
 
-/// Memory on one GPU, allocated by `cuMemAlloc` in the device's primary context, which fabric libraries also use.
+/// Memory on one GPU in the device's primary context, which fabric libraries also use: allocated by `cuMemAlloc`, or
+/// mapped from the allocation of another process.
 #[derive(Debug)]
 pub(crate) struct DeviceMemory {
     context: PrimaryContext,
+    origin: Origin,
     allocation: sys::CUdeviceptr,
     start: sys::CUdeviceptr,
     length: usize,
     pci: String,
     ordinal: c_int,
+}
+
+/// Where the address of a [`DeviceMemory`] comes from.
+#[derive(Clone, Copy, Debug)]
+enum Origin {
+    /// `cuMemAlloc`.
+    Allocated,
+    /// `cuIpcOpenMemHandle`.
+    Opened,
 }
 
 /// A reference to a device's primary context, released on drop.
@@ -123,6 +189,7 @@ impl DeviceMemory {
         let allocation = name_call("cuMemAlloc", unsafe { result::malloc_sync(bytes) })?;
         let memory = Self {
             context,
+            origin: Origin::Allocated,
             allocation,
             start: allocation.next_multiple_of(GPU_PAGE_BYTES as u64),
             length,
@@ -131,6 +198,46 @@ impl DeviceMemory {
         };
         memory.synchronize_copies()?;
         Ok(memory)
+    }
+
+    /// Maps `length` bytes of an allocation of another process on device `ordinal`.
+    ///
+    /// Requires that [`driver_present`] returns true.
+    pub(crate) fn open(ordinal: c_int, handle: &GpuHandle, length: usize) -> Result<Self, DriverFailure> {
+        let context = PrimaryContext::retain(ordinal)?;
+        context.make_current()?;
+        let pci = context.pci()?;
+        let given = sys::CUipcMemHandle {
+            reserved: handle.allocation,
+        };
+        let peer_access = sys::CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS as c_uint;
+        let mut allocation = 0;
+        // SAFETY: The context is current on this thread, `allocation` outlives the call, and the driver rejects handles
+        // that it has not issued.
+        let code = unsafe { sys::cuIpcOpenMemHandle_v2(&raw mut allocation, given, peer_access) };
+        name_call("cuIpcOpenMemHandle", code.result())?;
+        Ok(Self {
+            context,
+            origin: Origin::Opened,
+            allocation,
+            start: allocation + handle.offset,
+            length,
+            pci,
+            ordinal,
+        })
+    }
+
+    /// Handle with which another process can map this memory.
+    pub(crate) fn handle(&self) -> Result<GpuHandle, DriverFailure> {
+        self.context.make_current()?;
+        let mut handle = sys::CUipcMemHandle { reserved: [0; 64] };
+        // SAFETY: The context is current, `allocation` is an allocation of it, and `handle` outlives the call.
+        let code = unsafe { sys::cuIpcGetMemHandle(&raw mut handle, self.allocation) };
+        name_call("cuIpcGetMemHandle", code.result())?;
+        Ok(GpuHandle {
+            allocation: handle.reserved,
+            offset: self.start - self.allocation,
+        })
     }
 
     /// GPU address of the first byte.
@@ -207,10 +314,13 @@ impl DeviceMemory {
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
         if self.context.make_current().is_ok() {
-            // SAFETY: This value owns the allocation and frees it exactly once. Every registration holds a reference to
-            // the memory, so no NIC can still access the memory. An error means that the process is exiting and the
-            // driver has already freed the allocation.
-            let _ignored = unsafe { result::free_sync(self.allocation) };
+            // SAFETY: This value owns the allocation or the mapping, and ends it exactly once. Every registration holds
+            // a reference to the memory, so no NIC can still access the memory. An error means that the process is
+            // exiting and the driver has already ended it.
+            let _ignored = match self.origin {
+                Origin::Allocated => unsafe { result::free_sync(self.allocation) },
+                Origin::Opened => unsafe { sys::cuIpcCloseMemHandle(self.allocation).result() },
+            };
         }
     }
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -16,11 +17,25 @@ enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, I
 enum { DEVICES = 2, ALLOCATIONS = 64, SYNC_MEMOPS = 6, LEAKED = 99 };
 static const size_t DEVICE_BYTES = 64 << 20;
 
-struct allocation { char *visible, *accessible; size_t bytes; int is_synchronous; };
+struct allocation { char *visible, *accessible; size_t bytes; int is_synchronous, file, opened; };
+// What another process needs to map an allocation, in place of the driver's own handle.
+struct handle { pid_t process; int file, device; size_t bytes; };
 static struct allocation allocations[ALLOCATIONS];
 static int contexts[DEVICES], is_initialized;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread void *current;
+
+// Bytes that all processes use on each device: a shared file, if the environment names one, or this process's own bytes.
+static size_t own_usage[DEVICES], *usage = own_usage;
+static void open_usage(void) {
+    char *path = getenv("TEST_DRIVER_USAGE");
+    int file = path ? open(path, O_RDWR | O_CREAT, 0600) : -1;
+    if (file < 0 || ftruncate(file, sizeof own_usage)) return;
+    void *shared = mmap(NULL, sizeof own_usage, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (shared != MAP_FAILED) usage = shared;
+}
+
+static int device_of_current(void) { return (int *)current - contexts; }
 
 static struct allocation *find(uint64_t address, size_t bytes) {
     for (int i = 0; i < ALLOCATIONS; i++) {
@@ -30,7 +45,7 @@ static struct allocation *find(uint64_t address, size_t bytes) {
     return NULL;
 }
 
-int cuInit(unsigned flags) { is_initialized = 1; return flags ? INVALID_VALUE : SUCCESS; }
+int cuInit(unsigned flags) { if (!is_initialized) open_usage(); is_initialized = 1; return flags ? INVALID_VALUE : SUCCESS; }
 int cuDeviceGetCount(int *count) { *count = DEVICES; return is_initialized ? SUCCESS : NOT_INITIALIZED; }
 int cuDeviceGet(int *device, int ordinal) {
     if (!is_initialized) return NOT_INITIALIZED;
@@ -64,24 +79,68 @@ int cuMemAlloc_v2(uint64_t *address, size_t bytes) {
     for (int i = 0; i < ALLOCATIONS && result; i++) {
         if (allocations[i].visible) continue;
         char *visible = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        char *accessible = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        int file = memfd_create("device", MFD_CLOEXEC);
+        if (file < 0 || ftruncate(file, bytes)) break;
+        char *accessible = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
         if (visible == MAP_FAILED || accessible == MAP_FAILED) break;
-        allocations[i] = (struct allocation){visible, accessible, bytes, 0};
+        allocations[i] = (struct allocation){visible, accessible, bytes, 0, file, 0};
+        __atomic_fetch_add(&usage[device_of_current()], bytes, __ATOMIC_SEQ_CST);
         *address = (uint64_t)visible;
         result = SUCCESS;
     }
     pthread_mutex_unlock(&lock);
     return result;
 }
-int cuMemFree_v2(uint64_t address) {
+static int end(uint64_t address, int opened) {
     if (!current) return INVALID_CONTEXT;
     pthread_mutex_lock(&lock);
     struct allocation *found = find(address, 1);
-    int result = found && (uint64_t)found->visible == address ? SUCCESS : INVALID_VALUE;
+    int result = found && (uint64_t)found->visible == address && found->opened == opened ? SUCCESS : INVALID_VALUE;
     if (!result) {
         munmap(found->visible, found->bytes);
         munmap(found->accessible, found->bytes);
+        close(found->file);
+        if (!opened) __atomic_fetch_sub(&usage[device_of_current()], found->bytes, __ATOMIC_SEQ_CST);
         *found = (struct allocation){0};
+    }
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+int cuMemFree_v2(uint64_t address) { return end(address, 0); }
+int cuIpcCloseMemHandle(uint64_t address) { return end(address, 1); }
+int cuMemGetInfo_v2(size_t *available, size_t *total) {
+    if (!current) return INVALID_CONTEXT;
+    *total = 64 * DEVICE_BYTES;
+    *available = *total - __atomic_load_n(&usage[device_of_current()], __ATOMIC_SEQ_CST);
+    return SUCCESS;
+}
+int cuIpcGetMemHandle(char handle[64], uint64_t address) {
+    struct allocation *found = current ? find(address, 1) : NULL;
+    if (!found || (uint64_t)found->visible != address || found->opened) return INVALID_VALUE;
+    memset(handle, 0, 64);
+    memcpy(handle, &(struct handle){getpid(), found->file, device_of_current(), found->bytes}, sizeof(struct handle));
+    return SUCCESS;
+}
+// As with the real driver, a process cannot open a handle of its own, and the mapping is on the same device.
+struct ipc_handle { char reserved[64]; };
+int cuIpcOpenMemHandle_v2(uint64_t *address, struct ipc_handle given, unsigned flags) {
+    struct handle handle;
+    memcpy(&handle, given.reserved, sizeof handle);
+    if (!current || handle.process == getpid() || handle.device != device_of_current()) return INVALID_CONTEXT;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", handle.process, handle.file);
+    int file = flags == 1 ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (file < 0) return INVALID_VALUE;
+    int result = OUT_OF_MEMORY;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < ALLOCATIONS && result; i++) {
+        if (allocations[i].visible) continue;
+        char *visible = mmap(NULL, handle.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        char *accessible = mmap(NULL, handle.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        if (visible == MAP_FAILED || accessible == MAP_FAILED) break;
+        allocations[i] = (struct allocation){visible, accessible, handle.bytes, 1, file, 1};
+        *address = (uint64_t)visible;
+        result = SUCCESS;
     }
     pthread_mutex_unlock(&lock);
     return result;

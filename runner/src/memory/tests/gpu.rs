@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crds::record::FailureReason;
+use crds::v1alpha1::MemoryKind;
 
-use crate::memory::Memory;
+use crate::memory::{GpuHandle, HANDLE_BYTES, Memory, used_gpu_bytes};
 
 /// Number of a device that the driver does not have.
 const MISSING: u32 = 2;
@@ -27,7 +28,7 @@ fn gpu_memory_is_accessed_only_through_the_driver() {
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {text}\n{errors}", output.status);
-    assert!(text.contains("test result: ok. 4 passed"), "{text}");
+    assert!(text.contains("test result: ok. 6 passed"), "{text}");
 }
 
 /// Compiles the driver in `directory`. Prints a message and returns false if there is no C compiler.
@@ -102,11 +103,16 @@ fn errors_explain_missing_devices_and_insufficient_memory() {
     for (error, text) in [
         (error(4096, MISSING), "device 2: cuDeviceGet failed"),
         (error(4096, MISSING), "can use 2 GPUs, numbered from 0"),
-        (error(65 << 20, 0), "device 0: cuMemAlloc failed"),
     ] {
         assert_eq!(error.reason(), FailureReason::MemoryUnavailable);
         assert!(error.to_string().contains(text), "{error}");
     }
+    let error = error(65 << 20, 0);
+    assert_eq!(error.reason(), FailureReason::NotEnoughMemory);
+    assert!(
+        error.to_string().contains("device 0: cuMemAlloc failed"),
+        "{error}"
+    );
 }
 
 /// Threads that only post transfers make no copies.
@@ -121,4 +127,67 @@ fn the_context_becomes_current_on_a_thread_that_makes_no_copies() {
             cudarc::driver::result::ctx::synchronize().unwrap();
         });
     });
+}
+
+/// Environment variable with the handle that the other process maps, in hexadecimal.
+const ENV_HANDLE: &str = "TEST_GPU_HANDLE";
+
+#[test]
+#[ignore = "run by gpu_memory_is_accessed_only_through_the_driver"]
+fn another_process_maps_the_memory() {
+    let used = used_gpu_bytes(1).unwrap();
+    let memory = Memory::allocate_on_gpu(1, 100_000).unwrap();
+    assert_eq!(used_gpu_bytes(1).unwrap() - used, 3 * 64 * 1024);
+    memory.fill(1).unwrap();
+    memory.write_from(99_990, b"0123456789").unwrap();
+    let handle = memory.gpu_handle().unwrap().unwrap();
+    assert_eq!(GpuHandle::from_bytes(&handle.to_bytes()), Some(handle));
+    assert_eq!(GpuHandle::from_bytes(&[0; HANDLE_BYTES - 1]), None);
+    // A process cannot map its own memory.
+    let own = Memory::open_on_gpu(1, &handle, 100_000).unwrap_err();
+    assert_eq!(own.reason(), FailureReason::MemoryUnavailable, "{own}");
+    let hexadecimal: String = handle
+        .to_bytes()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let other = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--ignored",
+            "memory::tests::gpu::maps_the_memory_of_another_process",
+        ])
+        .env(ENV_HANDLE, hexadecimal)
+        .output()
+        .unwrap();
+    assert!(other.status.success(), "{other:?}");
+    // The other process wrote to the same memory.
+    let mut first = [0; 2];
+    memory.read_into(0, &mut first).unwrap();
+    assert_eq!(first, [9, 1]);
+    assert_eq!(
+        Memory::allocate(MemoryKind::Heap, 1).unwrap().gpu_handle(),
+        Ok(None)
+    );
+}
+
+/// The other process of [`another_process_maps_the_memory`].
+#[test]
+#[ignore = "run by another_process_maps_the_memory"]
+fn maps_the_memory_of_another_process() {
+    let Ok(text) = std::env::var(ENV_HANDLE) else {
+        return;
+    };
+    let bytes: Vec<u8> = (0..text.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
+        .collect();
+    let handle = GpuHandle::from_bytes(&bytes).unwrap();
+    // The handle belongs to the other device.
+    assert!(Memory::open_on_gpu(0, &handle, 100_000).is_err());
+    let memory = Memory::open_on_gpu(1, &handle, 100_000).unwrap();
+    assert!(memory.is_device());
+    let mut last = [0; 11];
+    memory.read_into(99_989, &mut last).unwrap();
+    assert_eq!(&last, b"\x010123456789");
+    memory.write_from(0, &[9]).unwrap();
 }

@@ -1,12 +1,11 @@
 //! Integrity pass for processes on the initiator's machine. If the payload is in shared memory, page accounting must
 //! show that both processes have mapped the same pages.
 
-use std::time::Duration;
-
 use crds::record::{CaseFailure, FailureReason, IntegrityReport};
 use crds::v1alpha1::RpcChannel;
 
 use super::wait_asleep;
+use crate::extension::TimeLimit;
 use crate::extension::pages::MappedPages;
 use crate::scenario::case::Role;
 use crate::scenario::check::finish;
@@ -23,16 +22,16 @@ const MAX_COPIES: f64 = 1.01;
 /// Report of one side, and the evidence of sharing.
 pub(in crate::scenario) type Checked = (IntegrityReport, Vec<String>);
 
-/// Executes `verify` on the initiator, and passes it the time left until the case's deadline. The target's report is
-/// empty, because no payload arrives there.
+/// Executes `verify` on the initiator, and passes it a function that returns the limit of an extension that starts now: the
+/// time left until the limit of the case. The target's report is empty, because no payload arrives there.
 pub(in crate::scenario) fn check<T: Transport>(
     engine: &mut Engine<'_, T>,
     role: Role,
-    verify: impl FnOnce(Duration) -> Result<Checked, CaseFailure>,
+    verify: impl FnOnce(&dyn Fn() -> TimeLimit) -> Result<Checked, CaseFailure>,
 ) -> Result<Checked, CaseFailure> {
     engine.synchronize()?;
     let checked = match role {
-        Role::Initiator => verify(engine.waiter.remaining())?,
+        Role::Initiator => verify(&|| TimeLimit::of_case(engine.waiter.remaining()))?,
         Role::Target => {
             wait_asleep(engine, "waiting for the initiator to check its calls", |engine| {
                 engine.inbox.stop
@@ -71,6 +70,14 @@ pub(in crate::scenario) fn check_sharing(
          private, {:.2} copies",
         there.rss_bytes, there.private_bytes, copies
     ))
+}
+
+/// Evidence that an extension accessed a payload of `bytes` bytes on a GPU through the host's allocation.
+pub(in crate::scenario) fn mapped_on_gpu(channel: RpcChannel, bytes: u64, gpu: u32) -> String {
+    format!(
+        "{channel:?}: the extension maps the host's allocation of a {bytes}-byte payload on GPU {gpu} through a CUDA IPC \
+         handle, and every byte was read through this mapping"
+    )
 }
 
 #[cfg(test)]

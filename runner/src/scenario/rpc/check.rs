@@ -1,31 +1,29 @@
 //! Integrity pass for calls that do not use the arm's transport: every byte of a payload is checked by the process that
 //! receives it.
 
-use std::time::Duration;
-
 use crds::assignment::RpcWorkload;
 use crds::record::CaseFailure;
 
 use super::host::HostCalls;
-use crate::extension::{Arguments, pages};
+use crate::extension::{Arguments, TimeLimit, pages};
 use crate::integrity::Verifier;
 use crate::scenario::case::{Case, Role};
 use crate::scenario::engine::data_seed;
-use crate::scenario::isolated::{Checked, check_sharing, samples};
+use crate::scenario::isolated::{Checked, check_sharing, mapped_on_gpu, samples};
 
-/// Checks the calls of a case within `limit`. Returns the initiator's report, and the evidence of sharing.
+/// Checks the calls of a case within the limit that `limit` returns when the extension starts. Returns the initiator's report, and the evidence of sharing.
 pub(in crate::scenario) fn check(
     workload: &RpcWorkload,
     case: &Case<'_>,
-    limit: Duration,
+    limit: &dyn Fn() -> TimeLimit,
 ) -> Result<Checked, CaseFailure> {
-    let mut calls = HostCalls::prepare(workload.hops, case.arm.channel, case.size_bytes)?;
+    let mut calls = HostCalls::prepare(workload, case.arm.channel, case.size_bytes)?;
     let seed = data_seed(case.seed, Role::Initiator, 0);
     let mut local = Verifier::new(seed);
     let samples = samples(case.size_bytes);
     // Filling a large payload takes a long time and is not part of the calls.
     calls.arguments.fill(seed, 0)?;
-    calls.start_extension(limit)?;
+    calls.start_extension(limit())?;
     for transfer in 0..samples {
         if transfer > 0 {
             calls.arguments.fill(seed, transfer)?;
@@ -38,11 +36,19 @@ pub(in crate::scenario) fn check(
         if let (None, Arguments::Bytes(bytes)) = (&calls.extension, &calls.arguments) {
             local.check_bytes(bytes, transfer);
         }
+        if let (None, Arguments::Device(memory)) = (&calls.extension, &calls.arguments) {
+            local.check_chunk(memory, 0, transfer, (0, case.size_bytes))?;
+        }
     }
+    let mapped_gpu = calls.mapped_gpu();
     let Some(extension) = &mut calls.extension else {
         return Ok((local.report(samples), Vec::new()));
     };
     let mut evidence = Vec::new();
+    // An extension that could not map the allocation would have failed the calls.
+    if let Some(gpu) = mapped_gpu {
+        evidence.push(mapped_on_gpu(case.arm.channel, case.size_bytes, gpu));
+    }
     if let Some(memory) = calls.arguments.shared() {
         let there = extension.map(calls.arguments.payload())?;
         // The extension reports its pages while both processes have mapped them. The host's pages are read afterwards,

@@ -1,15 +1,13 @@
 //! Calls that do not use the arm's transport: calls to an extension on the initiator's machine, or calls within the
 //! initiator's process.
 
-use std::time::Duration;
-
 use crds::assignment::RpcWorkload;
 use crds::record::CaseFailure;
 use crds::v1alpha1::RpcChannel;
 
 use super::samples::{self, SampleSource};
 use super::{is_echoed, local};
-use crate::extension::{Arguments, CallPlan, Extension, PayloadPassing, pages};
+use crate::extension::{Arguments, CallPlan, Extension, PayloadPassing, TimeLimit, pages};
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::memory::available;
@@ -47,33 +45,49 @@ impl HostCalls {
     /// Allocates the arguments.
     ///
     /// # Errors
-    /// Returns `NotEnoughMemory` if the machine or the cgroup has less available memory than both processes need.
-    pub(super) fn prepare(hops: u32, channel: RpcChannel, bytes: u64) -> Result<Self, CaseFailure> {
+    /// Returns `NotEnoughMemory` if the machine, the cgroup or the GPU has less available memory than both processes need.
+    pub(super) fn prepare(
+        workload: &RpcWorkload,
+        channel: RpcChannel,
+        bytes: u64,
+    ) -> Result<Self, CaseFailure> {
+        let hops = workload.hops;
         let is_shared = channel.for_payload(bytes) == RpcChannel::SharedMemory;
-        check_memory(channel, is_shared, hops, bytes)?;
+        // Integers and strings are part of the message.
+        let gpu = workload.gpu.filter(|_| !is_echoed(bytes));
+        let by_reference = is_shared || channel == RpcChannel::Local;
+        if gpu.is_none() || !by_reference {
+            check_memory(channel, is_shared, hops, bytes)?;
+        }
         let passing = if is_shared {
             PayloadPassing::Map
         } else {
             PayloadPassing::Copy
         };
         Ok(Self {
-            arguments: Arguments::allocate(passing, bytes)?,
+            arguments: Arguments::allocate(passing, gpu, bytes)?,
             extension: None,
             channel,
             plan: CallPlan {
                 hops,
                 bytes,
                 passing,
+                gpu,
                 echo: is_echoed(bytes),
             },
         })
+    }
+
+    /// GPU whose memory the extension maps, if it does.
+    pub(super) fn mapped_gpu(&self) -> Option<u32> {
+        self.plan.gpu.filter(|_| self.plan.passing == PayloadPassing::Map)
     }
 
     /// Starts the extension, unless the calls stay within this process.
     ///
     /// # Errors
     /// Returns the errors of [`Extension::start`].
-    pub(super) fn start_extension(&mut self, limit: Duration) -> Result<(), CaseFailure> {
+    pub(super) fn start_extension(&mut self, limit: TimeLimit) -> Result<(), CaseFailure> {
         if self.channel != RpcChannel::Local {
             let is_tcp = self.channel == RpcChannel::Tcp;
             self.extension = Some(Extension::start(is_tcp, self.plan, limit)?);
@@ -87,6 +101,11 @@ impl HostCalls {
             (Some(extension), arguments) => extension.call(arguments.payload()),
             (None, Arguments::Bytes(bytes)) => {
                 std::hint::black_box(local::call(bytes, self.plan.hops));
+                Ok(())
+            }
+            // The CPU cannot read GPU memory, so the reference that a local call passes is empty.
+            (None, Arguments::Device(_)) => {
+                std::hint::black_box(local::call(&[], self.plan.hops));
                 Ok(())
             }
             (None, Arguments::Shared(_)) => Ok(()),
@@ -143,8 +162,8 @@ impl<T: Transport> SampleSource<T> for HostCalls {
 
 impl<T: Transport> Work<T> for Host {
     fn warm_up(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
-        let limit = Duration::from_secs(self.workload.timeout_seconds.into());
-        let prepared = HostCalls::prepare(self.workload.hops, self.channel, self.bytes)?;
+        let limit = TimeLimit::of_scenario(self.workload.timeout_seconds);
+        let prepared = HostCalls::prepare(&self.workload, self.channel, self.bytes)?;
         let calls = self.calls.insert(prepared);
         calls.start_extension(limit)?;
         let now = clock::now();

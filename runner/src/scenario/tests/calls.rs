@@ -15,6 +15,7 @@ const BYTES: u64 = 110;
 /// Checks calls whose initiator has `faults`, and returns the report of both sides.
 fn check(faults: Faults) -> IntegrityReport {
     let workload = Workload::Rpc(RpcWorkload {
+        gpu: None,
         pattern: RpcPattern::Call,
         hops: 1,
         message_bytes: BYTES,

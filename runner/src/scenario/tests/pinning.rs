@@ -129,6 +129,7 @@ fn an_assignment_with_one_thread_and_no_other_process_uses_the_main_thread() {
     assert!(!uses_main_thread(transfer(2), None));
     assert!(!uses_main_thread(transfer(1), Some(incast)));
     let calls = Workload::Rpc(RpcWorkload {
+        gpu: None,
         pattern: RpcPattern::Call,
         hops: 1,
         message_bytes: 64,

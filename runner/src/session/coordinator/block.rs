@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
+use std::time::Duration;
 
 use crds::assignment::{BlockAssignment, Extent, Pass, RoundAssignment, Workload};
 use crds::record::{BlockRecord, CaseFailure, CaseRecord, CaseResult, FailureReason, Record, WarningReason};
@@ -65,7 +66,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
         running.retain(|pair| !failures.contains_key(pair));
         let running = self.runnable_pairs(&running, &mut failures);
         let started_nanos = self.stream.elapsed_nanos();
-        let (measured, span_nanos) = self.run_cases(&running, self.is_simultaneous(turn))?;
+        let (measured, span_nanos) = self.run_cases(turn, &running)?;
         let failed = failures
             .into_iter()
             .map(|(pair, failure)| (pair, CaseResult::Failed(failure)));
@@ -136,7 +137,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
             };
             self.gang.send(rank, Command::Prepare(order));
         }
-        let timeout = self.case_timeout();
+        let timeout = self.step_timeout();
         let ready = self
             .gang
             .gather(&ranks, "preparing a case", timeout, |_, report| match report {
@@ -159,11 +160,9 @@ impl<'a, W: Write> Coordinator<'a, W> {
 
     /// Runs the prepared cases of `pairs` concurrently. Returns their results and, if their windows are open
     /// simultaneously, the duration from opening the windows to closing the last one.
-    fn run_cases(
-        &mut self,
-        pairs: &[Pair],
-        is_simultaneous: bool,
-    ) -> Result<(PairResults, Option<u64>), Halt> {
+    fn run_cases(&mut self, turn: &ArmTurn<'_>, pairs: &[Pair]) -> Result<(PairResults, Option<u64>), Halt> {
+        let is_simultaneous = self.is_simultaneous(turn);
+        let timeout = self.case_timeout(turn.block, turn.arm);
         let ranks: BTreeSet<u32> = pairs.iter().flat_map(|pair| pair.ranks()).collect();
         let ranks: Vec<u32> = ranks.into_iter().collect();
         for rank in &ranks {
@@ -171,10 +170,10 @@ impl<'a, W: Write> Coordinator<'a, W> {
         }
         let mut done = BTreeMap::new();
         let span_nanos = match is_simultaneous && !ranks.is_empty() {
-            true => self.control_flows(&ranks, &mut done)?,
+            true => self.control_flows(&ranks, timeout, &mut done)?,
             false => None,
         };
-        self.collect_results(&ranks, &mut done)?;
+        self.collect_results(&ranks, timeout, &mut done)?;
         for (rank, finished) in &mut done {
             let evidence = finished
                 .as_mut()
@@ -203,13 +202,17 @@ impl<'a, W: Write> Coordinator<'a, W> {
     }
 
     /// Adds the results of all workers in `ranks` that are not in `done` yet.
-    fn collect_results(&mut self, ranks: &[u32], done: &mut ResultsByRank) -> Result<(), Halt> {
+    fn collect_results(
+        &mut self,
+        ranks: &[u32],
+        timeout: Duration,
+        done: &mut ResultsByRank,
+    ) -> Result<(), Halt> {
         let missing: Vec<u32> = ranks
             .iter()
             .copied()
             .filter(|rank| !done.contains_key(rank))
             .collect();
-        let timeout = self.case_timeout();
         done.extend(
             self.gang
                 .gather(&missing, "running a case", timeout, |_, report| match report {

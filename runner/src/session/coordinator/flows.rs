@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crds::record::{CaseFailure, CaseResult, FailureReason};
 
@@ -47,24 +47,27 @@ impl WorkerResults {
 }
 
 impl<W: Write> Coordinator<'_, W> {
-    /// Controls the running flows of the workers in `ranks`. Returns the time in nanoseconds from the command that
+    /// Controls the running flows of the workers in `ranks`, each of whose phases may take `timeout`. Returns the time in nanoseconds from the command that
     /// opened the windows to the report that the last one had closed. If a flow fails, all flows are abandoned, and
     /// `None` is returned. Results that arrive in the meantime are added to `done`.
     pub(super) fn control_flows(
         &mut self,
         ranks: &[u32],
+        timeout: Duration,
         done: &mut ResultsByRank,
     ) -> Result<Option<u64>, Halt> {
+        let await_phase =
+            |this: &mut Self, phase, done: &mut ResultsByRank| this.await_phase(ranks, phase, timeout, done);
         let mut span_nanos = None;
-        let mut is_active = self.await_phase(ranks, FlowPhase::Ready, done)?;
+        let mut is_active = await_phase(self, FlowPhase::Ready, done)?;
         if is_active {
             self.send_to_flows(ranks, FlowCommand::Start);
-            is_active = self.await_phase(ranks, FlowPhase::Active, done)?;
+            is_active = await_phase(self, FlowPhase::Active, done)?;
         }
         if is_active {
             let opened = Instant::now();
             self.send_to_flows(ranks, FlowCommand::Measure);
-            if self.await_phase(ranks, FlowPhase::Measured, done)? {
+            if await_phase(self, FlowPhase::Measured, done)? {
                 span_nanos = u64::try_from(opened.elapsed().as_nanos()).ok();
             }
         }
@@ -87,11 +90,12 @@ impl<W: Write> Coordinator<'_, W> {
         }
     }
 
-    /// Waits until all flows have reached `phase`. Returns `false` as soon as a flow has failed.
+    /// Waits at most `timeout` until all flows have reached `phase`. Returns `false` as soon as a flow has failed.
     fn await_phase(
         &mut self,
         ranks: &[u32],
         phase: FlowPhase,
+        timeout: Duration,
         done: &mut ResultsByRank,
     ) -> Result<bool, Halt> {
         let task = match phase {
@@ -99,7 +103,6 @@ impl<W: Write> Coordinator<'_, W> {
             FlowPhase::Active => "starting its flows",
             FlowPhase::Measured | FlowPhase::Failed => "measuring its flows",
         };
-        let timeout = self.case_timeout();
         let mut failed = false;
         let pick = |rank, report| match report {
             WorkerReport::Reached(FlowPhase::Failed) => {

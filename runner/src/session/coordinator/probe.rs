@@ -70,7 +70,7 @@ impl<W: Write> Coordinator<'_, W> {
                     .send(rank, Command::Probe(PeerCase { arm, peer, initiator }));
             }
         }
-        let timeout = self.case_timeout();
+        let timeout = self.step_timeout();
         let mut results =
             self.gang
                 .gather(&ranks, "probing its peer", timeout, |_, report| match report {

@@ -6,13 +6,10 @@ use crds::record::{CaseFailure, FailureReason};
 
 use super::waiting::{internal, unexpected_reply};
 use super::{Agent, Departure};
-use crate::attempt::{GRACE, process_of};
+use crate::attempt::process_of;
 use crate::instrument::protocol::{Reply, Request};
 use crate::rendezvous::message::{CaseOrder, Command, PeerCase, SideResult, WorkerReport};
 use crate::worker_event::WorkerEvent;
-
-/// Lowest expected rate at which an instrument copies a payload, in bytes per second.
-const MIN_COPY_BYTES_PER_SECOND: u64 = 500_000_000;
 
 /// Flow results of a case, and the evidence lines.
 type Outcome = (Vec<Result<SideResult, CaseFailure>>, Vec<String>);
@@ -20,7 +17,7 @@ type Outcome = (Vec<Result<SideResult, CaseFailure>>, Vec<String>);
 impl Agent<'_> {
     pub(super) fn probe(&mut self, peer_case: PeerCase) -> Result<(), Departure> {
         let process = process_of(self.assignment, peer_case.arm);
-        let reply = self.request(process, &Request::Probe(peer_case), self.case_timeout())?;
+        let reply = self.request(process, &Request::Probe(peer_case), self.step_timeout())?;
         self.finish(peer_case.arm, outcome(reply))
     }
 
@@ -50,7 +47,8 @@ impl Agent<'_> {
         };
         let (arm, is_simultaneous) = (order.arm, order.is_simultaneous);
         let process = process_of(self.assignment, arm);
-        let timeout = self.order_timeout(&order);
+        let limits = self.assignment.case_limits(order.scenario, arm, order.size_bytes);
+        let timeout = limits.worker;
         let request = Request::Run(order);
         let reply = match is_simultaneous {
             true => self.run_flows(process, &request, timeout)?,
@@ -91,18 +89,6 @@ impl Agent<'_> {
                 Some(event) => self.defer(event),
             }
         }
-    }
-
-    /// Timeout for an instrument to run the case of `order`. It is longer than the instrument's own timeout, so that the
-    /// instrument can report that it timed out, even if it was copying a large payload.
-    fn order_timeout(&self, order: &CaseOrder) -> Duration {
-        let scenario = self.assignment.scenarios.get(order.scenario as usize);
-        let arm = self.assignment.arms.get(order.arm as usize);
-        let deadline = Duration::from_secs(self.assignment.case_deadline_seconds.into());
-        let limit = scenario.zip(arm).map_or(deadline, |(scenario, arm)| {
-            scenario.workload.time_limit(arm.channel, deadline)
-        });
-        limit + GRACE + Duration::from_secs(order.size_bytes / MIN_COPY_BYTES_PER_SECOND)
     }
 
     fn finish(&mut self, arm: u32, (results, evidence): Outcome) -> Result<(), Departure> {

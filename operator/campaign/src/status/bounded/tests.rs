@@ -56,7 +56,7 @@ fn result(arm_index: usize, size: u64) -> ArmResult {
         directions: Some(DirectionsResult {
             initiator_bytes_per_second: 12_345_678_901,
             target_bytes_per_second: 12_345_678_901,
-            rate_ratio_ppm: 1_234_567,
+            balance_ppm: 1_234_567,
         }),
         flush: None,
         flows: Some(FlowsResult {
@@ -82,6 +82,7 @@ fn result(arm_index: usize, size: u64) -> ArmResult {
             mean_nanos: Some(123_456_789),
             deviation_nanos: Some(123_456_789),
             hop_nanos: Some(123_456_789),
+            clock_nanos: Some(123_456_789),
             memory_growth_bytes: Some(123_456_789),
         }),
         footprint: None,
@@ -282,7 +283,7 @@ fn shortens_messages_before_omitting_values_and_counts_omitted_values() {
     let fitted = fit(status);
     assert!(fitted.results.iter().all(|one| one.p95_nanos.is_none()));
     let dropped = 200 - fitted.results.len() as u32;
-    let values_per_result = 29;
+    let values_per_result = 30;
     // p50, p99, the throughput, and the two values that a command reports.
     let left = 5;
     let result_values =

@@ -1,4 +1,4 @@
-//! Warnings about inconsistent calls, times that grow faster than the payload, and growing memory.
+//! Warnings about calls below the clock, inconsistent calls, times that grow faster than the payload, and growing memory.
 
 use crds::assignment::Workload;
 use crds::v1alpha1::RpcPayload;
@@ -19,7 +19,7 @@ const MIN_SCALING_BYTES: u64 = 64 * 1024;
 /// Memory growth of the host and the extension during a case, in bytes, above which a warning is reported.
 const MAX_GROWTH_BYTES: u64 = 1024 * 1024;
 
-/// Warnings about inconsistent calls, times that grow faster than the payload, and growing memory.
+/// Warnings about calls below the clock, inconsistent calls, times that grow faster than the payload, and growing memory.
 pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
     let mut warnings = Vec::new();
     for cell in cells {
@@ -27,7 +27,14 @@ pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
         let Some(prefix) = prefix(plan, cell, call.payload.name()) else {
             continue;
         };
-        let moments = call.closed_loop_moments();
+        if let Some(clock) = call.below_clock_nanos() {
+            warnings.push(format!(
+                "{prefix}: the calls take less time than one reading of the clock, {}, so their times are mainly those of the \
+                 clock, and changes between them and other arms are only bounds",
+                format::nanos(clock)
+            ));
+        }
+        let moments = call.moments_of_calls();
         if let Some((mean, deviation)) =
             moments.and_then(|moments| Some((moments.mean_nanos, moments.deviation_nanos?)))
             && mean >= MIN_DEVIATING_NANOS
@@ -77,9 +84,10 @@ fn superlinear_growth<'a>(
         let Workload::Rpc(rpc) = &scenario.assignment.workload else {
             return None;
         };
-        Some((cell.arm, rpc.pattern, rpc.hops, scenario.assignment.memory))
+        let memory = (scenario.assignment.memory, rpc.gpu);
+        Some((cell.arm, rpc.pattern, rpc.hops, memory))
     };
-    let mean = |cell: &CellSummary| Some(cell.call.as_ref()?.closed_loop_moments()?.mean_nanos);
+    let mean = |cell: &CellSummary| Some(cell.call.as_ref()?.moments_of_calls()?.mean_nanos);
     let smaller = cells.iter().filter(|other| {
         (MIN_SCALING_BYTES..cell.size_bytes).contains(&other.size_bytes)
             && kind(other) == kind(cell)
@@ -135,6 +143,8 @@ mod tests {
                     mean_nanos,
                     deviation_nanos: None,
                 }),
+                clock_nanos: Some(20.0),
+                below_clock: false,
                 memory_growth_bytes: None,
             }),
             ..CellSummary::default()
@@ -156,6 +166,28 @@ mod tests {
         assert_eq!(
             warnings(&plan, &cells(8000.0)),
             ["small large_tensor: arm \"a\": the time per byte is 2.0 times that of medium_tensor"]
+        );
+    }
+
+    #[test]
+    fn calls_below_the_clock_are_reported_and_not_compared_by_size() {
+        let below = |payload| {
+            let mut cell = cell(SMALL, payload, 1, 31.0);
+            if let Some(call) = &mut cell.call {
+                call.below_clock = true;
+            }
+            cell
+        };
+        let cells = [
+            below(RpcPayload::MediumTensor),
+            cell(SMALL, RpcPayload::LargeTensor, 1, 8000.0),
+        ];
+        assert_eq!(
+            warnings(&plan(), &cells),
+            [
+                "small medium_tensor: arm \"a\": the calls take less time than one reading of the clock, 20 ns, so their times \
+                 are mainly those of the clock, and changes between them and other arms are only bounds"
+            ]
         );
     }
 
