@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::roles::{Output, Process, Server, finish, runner};
+use crate::roles::{Output, Process, finish, runner};
 
 fn words(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
@@ -127,8 +127,8 @@ fn a_worker_address_is_copied_from_the_server_to_the_client() {
 
 #[test]
 fn a_second_client_waits_until_the_first_has_finished() {
-    let server = Server::start(&["--clients", "2"]);
-    let port = server.port.to_string();
+    let server = Process::start(runner().args(words("serve --port 0 --clients 2")));
+    let port = port(&server);
     let connect = |iterations: &str, wait: &str| {
         let line = format!(
             "connect --tls tcp --port {port} --scenarios pingpong-flag --no-integrity --flag-iterations {iterations} \
