@@ -52,6 +52,7 @@ def summary():
         parts.label_panel(
             "Fabric",
             "Verified: interface byte counters cover the payload. Declared: only the library reports the fabric. "
+            "Shared: the interfaces also carried other traffic. "
             "Contradicted: counters do not match the reported payload, and the affected comparisons have no verdict.",
             state_set("fabricbench_run_fabric_proof", "proof"),
             "proof",

@@ -4,7 +4,7 @@ from grafana_foundation_sdk.models import dashboard
 
 STATE = {"Pending": "yellow", "Running": "blue", "Suspended": "purple", "Complete": "green", "Failed": "red"}
 OUTCOME = {"Passed": "green", "Missed": "orange", "Suspect": "yellow", "Untrusted": "red"}
-PROOF = {"Verified": "green", "Declared": "yellow", "Contradicted": "red"}
+PROOF = {"Verified": "green", "Declared": "yellow", "Shared": "orange", "Contradicted": "red"}
 VERDICT = {
     "Improved": "green",
     "NoChange": "blue",

@@ -36,7 +36,7 @@ use snafu::{OptionExt, Snafu, ensure};
 
 pub use pattern::{LinePattern, PatternError, PatternProblem, check as check_pattern};
 pub use printed::Printed;
-pub use row::{PrintedSize, Row};
+pub use row::{PrintedSize, Row, most_payload};
 
 /// Maximum number of bytes that are read from the output of a command.
 pub const MAX_OUTPUT_BYTES: usize = 1 << 20;

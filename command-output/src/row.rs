@@ -71,9 +71,40 @@ impl Row {
     }
 }
 
+/// Upper bound of the payload bytes that the tool reports in one direction in all `rows`, of which the row with `size`
+/// contains the result; `None` if a row does not contain it. A rounded size counts as the largest size that it may stand
+/// for.
+pub fn most_payload(rows: &[Row], size: u64) -> Option<u64> {
+    let payload = |row: &Row| {
+        let size = match row.size {
+            Some(printed) if !row.matches_size(size) => printed.most,
+            _ => size,
+        };
+        row.clone().with_size(size).payload_bytes
+    };
+    let payloads: Option<Vec<u64>> = rows.iter().map(payload).collect();
+    Some(payloads?.into_iter().fold(0, u64::saturating_add))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_rows_belong_to_the_largest_payload() {
+        let row = |size, operations| Row {
+            size: Some(size),
+            operations: Some(operations),
+            ..Row::default()
+        };
+        let rounded = PrintedSize {
+            bytes: 1000,
+            most: 1010,
+        };
+        let rows = [row(PrintedSize::exact(64), 10), row(rounded, 2)];
+        assert_eq!(most_payload(&rows, 64), Some(640 + 2020));
+        assert_eq!(most_payload(&[Row::default()], 64), None);
+    }
 
     #[test]
     fn payload_is_the_exact_size_times_the_operations() {

@@ -3,8 +3,8 @@
 //! - [`v1alpha1`]: the `BenchmarkRun` resource;
 //! - [`assignment`]: the work of one leg, read by its workers;
 //! - [`record`]: the record stream written by worker 0;
-//! - [`histogram`], [`library_copy`], [`protocols`], [`quantile`], [`units`], [`striping`], [`names`]: values and rules
-//!   shared by the operator and the runner;
+//! - [`cpu_list`], [`histogram`], [`interface_load`], [`library_copy`], [`protocols`], [`quantile`], [`units`], [`striping`],
+//!   [`names`]: values and rules shared by the operator and the runner;
 //! - [`suggestion`], [`printable`], [`deserialization`]: names, text and causes in messages.
 //!
 //! This crate performs no I/O. The `crd` feature adds the Kubernetes schema.
@@ -14,6 +14,7 @@ pub mod assignment;
 pub mod cpu_list;
 pub mod deserialization;
 pub mod histogram;
+pub mod interface_load;
 pub mod library_copy;
 pub mod names;
 mod omitted;

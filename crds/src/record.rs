@@ -9,6 +9,7 @@
 mod case;
 mod command_log;
 mod configuration;
+mod contention;
 mod durations;
 mod environment;
 mod hardware;
@@ -28,6 +29,7 @@ pub use configuration::{
     ConfigurationRecord, LoadedFile, MAX_CONFIGURATION_RECORDS, MAX_RECORDED_FILES, MAX_RECORDED_VARIABLES,
     VariableFacts, VariableKnowledge,
 };
+pub use contention::{CpuContention, ForeignCpu, MAX_FOREIGN_CPU_SHARE, MAX_RUN_QUEUE_SHARE};
 pub use durations::Durations;
 pub use environment::{
     ClockFacts, ColdRecord, EndpointsRecord, FabricFacts, HostEnvironment, InjectLimits, LibraryFacts,

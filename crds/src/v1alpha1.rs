@@ -49,7 +49,7 @@ pub use rpc::{Rpc, RpcChannel, RpcPattern, RpcPayload};
 pub use run::BenchmarkRun;
 pub use run::BenchmarkRunSpec;
 pub use run_policy::RunPolicy;
-pub use sampling::{Sampling, Stop};
+pub use sampling::{Sampling, SharedInterface, Stop};
 pub use scenario::{
     Direction, MemoryKind, Metric, PingPong, PingPongOperation, Polling, Scenario, ScenarioWorkload,
     SizeOperations, Transfer, TransferBuffers, TransferOperation,
@@ -58,7 +58,7 @@ pub use segment_transfer::{RateFormat, RateUnit, SegmentTransfer, SegmentWorkloa
 pub use starway::{LargeArray, PingpongFlag, SmallMessages, StreamingDuplex};
 pub use status::{
     ArmResult, BenchmarkRunStatus, CallCause, CallResult, CallSection, CaseValidity, ComparisonEnd,
-    ComparisonResult, Condition, DirectionsResult, EndReason, Engagement, EnvironmentSummary,
+    ComparisonResult, Condition, DirectionsResult, DisturbanceResult, EndReason, Engagement, EnvironmentSummary,
     ExpectationOutcome, ExpectationResult, FabricProof, FabricSummary, FlowsResult, FlushResult,
     FootprintResult, InconclusiveReason, NodeResult, Optimization, OptimizationResult, Outcome, PairResult,
     PingResult, PlacementStatus, Progress, ProtocolResult, ReadBackResult, RecordsReference, ServingResult,

@@ -14,8 +14,8 @@ mod rdma_core;
 use std::fs;
 use std::path::Path;
 
-use crds::names;
 use crds::record::{ClockFacts, HostEnvironment};
+use crds::{cpu_list, names};
 
 use crate::topology::SystemRoots;
 
@@ -51,7 +51,7 @@ pub fn host_environment(
         node: variable(names::ENV_NODE),
         kernel: read_text(&roots.proc.join("sys/kernel/osrelease")).unwrap_or_default(),
         cpu_model: cpu::model(&roots.proc),
-        governor: cpu::governor(&roots.sys, &cpu::parse_list(&cpus_allowed)),
+        governor: cpu::governor(&roots.sys, &cpu_list::parse(&cpus_allowed)),
         cpus_allowed,
         memlock_bytes: memory::locked_limit(&roots.proc),
         memory_bytes: memory::total(&roots.proc),

@@ -7,6 +7,7 @@
 pub mod calling_thread;
 pub mod cgroup;
 pub mod clock;
+pub mod contention;
 pub mod copy_rate;
 pub mod cpu;
 pub mod recorder;

@@ -59,7 +59,9 @@ impl From<&Comparison> for ComparisonText {
             (None, Some(Withheld::NotPrimary)) => (ResultClass::NotApplicable, "descriptive"),
             (None, Some(Withheld::NotMeasured { .. })) => (ResultClass::NotApplicable, "not measured yet"),
             (None, Some(Withheld::NotAnalyzed { .. })) => (ResultClass::NotApplicable, "not analyzed yet"),
-            (None, Some(Withheld::ControlViolated { .. })) => (ResultClass::Suspect, "suspect"),
+            (None, Some(Withheld::ControlViolated { .. } | Withheld::InterfaceShared { .. })) => {
+                (ResultClass::Suspect, "suspect")
+            }
             (None, _) => (ResultClass::Invalid, "invalid"),
         };
         let cause = comparison.inconclusive.as_ref().map(ToString::to_string);
@@ -79,7 +81,7 @@ impl From<&Comparison> for ComparisonText {
             (Some(Withheld::NotPrimary), _) => {
                 Some("only the primary metric of a scenario gets a verdict".to_owned())
             }
-            (Some(Withheld::ControlViolated { .. }), _) => comparison
+            (Some(Withheld::ControlViolated { .. } | Withheld::InterfaceShared { .. }), _) => comparison
                 .reason
                 .as_ref()
                 .map(|reason| reason.to_string().replacen("suspect: ", "", 1)),

@@ -8,7 +8,7 @@ use super::Report;
 use super::comparison::ComparisonText;
 
 /// Column names. Names include the unit, unless the unit depends on the metric.
-const COLUMNS: [&str; 80] = [
+const COLUMNS: [&str; 83] = [
     "run",
     "scenario",
     "size_bytes",
@@ -89,6 +89,9 @@ const COLUMNS: [&str; 80] = [
     "footprint_baseline_rss_bytes",
     "call_clock_ns",
     "footprint_vram_bytes",
+    "run_queue_share",
+    "foreign_cpu_share",
+    "foreign_bytes",
 ];
 
 /// Unit of `metric` in this format and in JSON.
@@ -122,7 +125,7 @@ pub fn render(report: &Report<'_>) -> Result<String, ::csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 80] {
+fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 83] {
     let footprint = cell.footprint.as_ref();
     let memory = footprint.and_then(|footprint| footprint.memory);
     let call = cell.call.as_ref();
@@ -256,6 +259,9 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 80] 
         number(memory.map(|memory| memory.baseline_rss)),
         number(call.and_then(CallSummary::below_clock_nanos)),
         number(memory.and_then(|memory| memory.vram)),
+        number(cell.disturbance.and_then(|found| found.run_queue_share)),
+        number(cell.disturbance.and_then(|found| found.foreign_cpu_share)),
+        nanos(cell.disturbance.and_then(|found| found.foreign_bytes)),
     ]
 }
 

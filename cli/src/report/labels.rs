@@ -71,6 +71,7 @@ pub fn expectation_outcome(answer: &ExpectationAnswer) -> &'static str {
 pub fn fabric_proof(proof: FabricProof) -> &'static str {
     match proof {
         FabricProof::Verified => "verified",
+        FabricProof::Shared => "shared with other traffic",
         FabricProof::Declared => "declared only",
         FabricProof::Contradicted => "contradicted",
     }

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tempfile::TempDir;
 
+use super::network_namespace::without_other_traffic;
 use super::processes::{MARK, Process, find_marked, shared_memory_of};
 use super::run_check::{check_runs, output_dir};
 
@@ -85,7 +86,16 @@ pub struct CommandOutput {
 
 impl RunningCommand {
     /// Starts `command` in a separate process group, as a shell does.
-    pub fn start(mut command: Command) -> Self {
+    pub fn start(command: Command) -> Self {
+        match output_dir(&command) {
+            Some(_) => Self::start_among_others(without_other_traffic(command)),
+            None => Self::start_among_others(command),
+        }
+    }
+
+    /// Starts `command` like [`start`](Self::start), but in the network namespace of the test, where other programs may
+    /// send traffic.
+    pub fn start_among_others(mut command: Command) -> Self {
         // A failed test poisons the mutex, but the tests after it can still lock it.
         let machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
         let directory = TempDir::new().unwrap();

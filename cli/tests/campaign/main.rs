@@ -16,6 +16,7 @@ mod command;
 mod commands;
 mod compared;
 mod corrupted;
+mod disturbed;
 mod environment;
 mod factors;
 mod harness;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CommandLog, Durations, ServingReport};
+use super::{CommandLog, CpuContention, Durations, ServingReport};
 use crate::assignment::Pass;
 use crate::histogram::Histogram;
 use crate::omitted::is_zero;
@@ -102,6 +102,10 @@ pub struct SideReport {
     /// Counter deltas of the rails' network interfaces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<InterfaceDelta>,
+    /// Competition for the CPUs of this worker during the window. Unset if the kernel reports neither run-queue waits nor
+    /// the use of the CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contention: Option<CpuContention>,
 }
 
 /// Operations posted by one worker in the measured window.
@@ -188,6 +192,10 @@ pub struct CommandReport {
     /// not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_bytes: Option<u64>,
+    /// Upper bound of the payload bytes that the tool reports in one direction, over all sizes in its output. Unset if the
+    /// output does not contain it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_payload_bytes: Option<u64>,
     /// Log lines of the client.
     #[serde(default, skip_serializing_if = "CommandLog::is_empty")]
     pub log: CommandLog,
@@ -428,6 +436,12 @@ pub struct InterfaceDelta {
     pub tx_bytes: u64,
     /// Bytes received. For a software RDMA device, the bytes that the underlying network interface received.
     pub rx_bytes: u64,
+    /// Packets sent. Unset if the interface does not count them, and for a software RDMA device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tx_packets: Option<u64>,
+    /// Packets received. Unset if the interface does not count them, and for a software RDMA device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rx_packets: Option<u64>,
     /// Packet counters of a software RDMA device, which does not count bytes. Unset for all other interfaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub software: Option<SoftwareDevice>,

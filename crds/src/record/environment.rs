@@ -76,7 +76,7 @@ impl HostEnvironment {
     /// that is smaller. `None` if neither is known.
     pub fn cpu_count(&self) -> Option<f64> {
         let allowed =
-            Some(cpu_list::parse_list(&self.cpus_allowed).len() as f64).filter(|count| *count > 0.0);
+            Some(cpu_list::parse(&self.cpus_allowed).len() as f64).filter(|count| *count > 0.0);
         let limit = self.cpu_limit_millis.map(|millis| millis as f64 / 1e3);
         allowed.into_iter().chain(limit).min_by(f64::total_cmp)
     }

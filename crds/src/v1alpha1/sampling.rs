@@ -42,6 +42,21 @@ pub struct Sampling {
     /// Whether the run measures all rounds, or ends each comparison as soon as it is decided. Defaults to Fixed.
     #[serde(default, skip_serializing_if = "Stop::is_fixed")]
     pub stop: Stop,
+    /// Whether verdicts are withheld if other traffic used the network interfaces. Defaults to Withhold if the workers run
+    /// on nodes that are reserved for the run (placement.exclusive), and to Report otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_interface: Option<SharedInterface>,
+}
+
+/// What happens to verdicts if other traffic used the network interfaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "crd", schemars(transform = crate::schema::remove_description))]
+pub enum SharedInterface {
+    /// The verdicts are withheld.
+    Withhold,
+    /// The verdicts are stated, and the proof shows that the interfaces were shared.
+    Report,
 }
 
 /// Rule that determines how many rounds are measured.
@@ -75,6 +90,7 @@ impl Default for Sampling {
             min_window: default_min_window(),
             control: true,
             stop: Stop::Fixed,
+            shared_interface: None,
         }
     }
 }

@@ -20,8 +20,8 @@ pub use comparison::{
 pub use environment::{EnvironmentSummary, FabricProof, FabricSummary, NodeResult, PairResult};
 pub use optimization::{Engagement, Optimization, OptimizationResult};
 pub use result::{
-    ArmResult, CaseValidity, DirectionsResult, FlowsResult, FlushResult, PingResult, ProtocolResult,
-    ReadBackResult, ServingResult,
+    ArmResult, CaseValidity, DirectionsResult, DisturbanceResult, FlowsResult, FlushResult, PingResult,
+    ProtocolResult, ReadBackResult, ServingResult,
 };
 
 /// BenchmarkRunStatus is the observed state of a BenchmarkRun.

@@ -191,7 +191,13 @@ enum Outlook {
 
 fn outlook(comparison: &Comparison) -> Outlook {
     match &comparison.reason {
-        None | Some(Withheld::NoInterval { .. } | Withheld::NotAnalyzed { .. } | Withheld::NotPrimary)
+        None
+        | Some(
+            Withheld::NoInterval { .. }
+            | Withheld::NotAnalyzed { .. }
+            | Withheld::NotPrimary
+            | Withheld::InterfaceShared { .. },
+        )
             if comparison.role == Role::Variant =>
         {
             Outlook::Verdict
@@ -203,6 +209,7 @@ fn outlook(comparison: &Comparison) -> Outlook {
             | Withheld::NotPrimary
             | Withheld::Control
             | Withheld::Identical { .. }
+            | Withheld::InterfaceShared { .. }
             | Withheld::NotApplicable { .. },
         ) => Outlook::NoVerdict,
         Some(Withheld::ControlViolated { .. }) => Outlook::Suspect,

@@ -245,6 +245,12 @@ pub enum Withheld {
         /// Upper end of the control's interval, in percent.
         high: f64,
     },
+    /// Other traffic used the interfaces of the arm or of the baseline.
+    #[snafu(display("suspect: interface shared with other traffic: {message}"))]
+    InterfaceShared {
+        /// Arm, and its proof.
+        message: String,
+    },
     /// The legs of the arm and of the baseline ran on different nodes or devices.
     #[snafu(display(
         "invalid: the legs of the arm and the baseline ran on different nodes or devices ({message})"
@@ -295,9 +301,13 @@ impl Comparison {
         )
     }
 
-    /// Whether the verdict is withheld because a control shows a change.
+    /// Whether the verdict is withheld because a control shows a change or other traffic used the interfaces, so that
+    /// something other than the arms may differ.
     pub fn is_suspect(&self) -> bool {
-        matches!(self.reason, Some(Withheld::ControlViolated { .. }))
+        matches!(
+            self.reason,
+            Some(Withheld::ControlViolated { .. } | Withheld::InterfaceShared { .. })
+        )
     }
 }
 

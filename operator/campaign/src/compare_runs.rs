@@ -18,7 +18,7 @@ mod shift;
 
 use std::collections::BTreeMap;
 
-use crds::v1alpha1::{Engagement, InconclusiveReason, Metric, Verdict};
+use crds::v1alpha1::{Engagement, FabricProof, InconclusiveReason, Metric, Verdict};
 use serde::Serialize;
 
 pub use difference::Difference;
@@ -218,9 +218,11 @@ fn role_reason(run: &FinishedRun<'_>, cell: &CellSummary) -> Option<String> {
 /// Why the results of `cell`, or the results of the baseline with which it is compared, are not usable within their own
 /// run.
 fn reason_to_withhold(run: &FinishedRun<'_>, cell: &CellSummary) -> Option<String> {
-    let contradicted = cell.contradicting_proof().map(|proof| Withheld::Contradicted {
-        message: proof.reason.clone(),
-    });
+    let contradicted = cell
+        .proof_if(FabricProof::Contradicted)
+        .map(|proof| Withheld::Contradicted {
+            message: proof.reason.clone(),
+        });
     // For the baseline, every violated control counts, whatever its separation: it shows that position or time also
     // affected the baseline.
     let is_baseline = cell.arm == run.plan.baseline;

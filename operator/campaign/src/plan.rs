@@ -20,7 +20,7 @@ use crds::assignment::{InstrumentProcess, RoundAssignment, ScenarioAssignment, p
 use crds::striping::StripingRule;
 use crds::v1alpha1::{
     Alignment, Devices, Expectation, ManyToMany, Metric, Optimization, RateFormat, RpcChannel, Sampling,
-    TransportSpec,
+    SharedInterface, TransportSpec,
 };
 use serde::Serialize;
 use snafu::Snafu;
@@ -54,7 +54,8 @@ pub struct Plan {
     /// Required position of each NIC relative to the memory that it accesses.
     #[serde(skip_serializing_if = "Alignment::is_none")]
     pub align: Alignment,
-    /// Sampling settings with the number of rounds filled in. `seed` is `None` if the spec does not set it.
+    /// Sampling settings with the number of rounds filled in. `seed` is `None` if the spec does not set it, and
+    /// `shared_interface` if it does not set it for a run that reserves its nodes.
     pub sampling: Sampling,
     /// Seed of the random order.
     pub seed: u64,
@@ -295,6 +296,10 @@ pub fn plan(run: &ValidatedRun) -> Result<HashedPlan, PlanError> {
         align: run.align,
         sampling: Sampling {
             rounds: Some(rounds),
+            shared_interface: run
+                .sampling
+                .shared_interface
+                .or((!run.exclusive).then_some(SharedInterface::Report)),
             ..run.sampling
         },
         seed: run.seed,

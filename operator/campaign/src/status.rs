@@ -133,6 +133,7 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
             reason: clipped(&fabric.reason, MAX_TEXT),
             counted_bytes: fabric.counted_bytes,
             payload_bytes: fabric.payload_bytes,
+            foreign_bytes: fabric.foreign_bytes,
         }),
         results: results.items,
         sweeps: results::sweeps(plan, &summary.sweeps),

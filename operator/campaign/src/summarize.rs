@@ -9,6 +9,7 @@ mod cold;
 mod configurations;
 mod device_pairs;
 mod differences;
+mod disturbance;
 mod endpoints;
 mod environment;
 mod evidence;
@@ -44,6 +45,7 @@ pub use cell::{CellSummary, ExclusiveMedians, InvalidCases};
 pub use cold::{SETUP_STEPS, SetupCostSummary, SetupStep};
 pub(crate) use differences::are_inert;
 pub use differences::{DifferenceEvidence, DifferenceFinding};
+pub use disturbance::Disturbance;
 pub use endpoints::EndpointIndex;
 pub use environment::{ArmFacts, Environment, Worker};
 pub use evidence::Evidence;
@@ -135,7 +137,12 @@ pub fn summarize(plan: &Plan, reports: &Reports, stopping: &Stopping) -> Summary
     let fabric = fabric::prove(plan, reports, &endpoints);
     let validities = validity::check_cases(plan, reports, &endpoints, &fabric);
     let configurations = ConfigurationIndex::new(plan, reports);
-    let cells = cell::cells(plan, reports, &validities, &endpoints, &configurations);
+    let mut cells = cell::cells(plan, reports, &validities, &endpoints, &configurations);
+    let disturbances = disturbance::disturbances(plan, reports, &validities, &fabric.foreign_bytes);
+    for cell in &mut cells {
+        let key = (cell.scenario, cell.size_bytes, cell.arm);
+        cell.disturbance = disturbances.get(&key).copied();
+    }
     let pairs = pairs::pairs(plan, reports, &validities);
     let environment = environment::environment(plan, reports, &endpoints);
     let primary: Vec<Metric> = plan.scenarios.iter().map(|scenario| scenario.primary).collect();

@@ -53,6 +53,8 @@ pub struct ValidatedRun {
     pub align: Alignment,
     /// Sampling as in the spec. `rounds` is `None` if the spec does not set it; the planner applies the default.
     pub sampling: Sampling,
+    /// Whether the worker nodes are reserved for the run.
+    pub exclusive: bool,
     /// Seed of the random order.
     pub seed: u64,
     /// The variants, in spec order.
@@ -180,6 +182,7 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
         devices: spec.devices.clone(),
         align: spec.placement.align,
         sampling: spec.sampling,
+        exclusive: spec.placement.exclusive,
         seed: seed::seed(run),
         variants,
         baseline,

@@ -127,6 +127,7 @@ fn with_observations(mut arm: Value) -> Value {
         "slowestReceiverBytesPerSecond": 5_000_000, "fastestReceiverBytesPerSecond": 7_000_000,
         "fairnessPpm": 980_000,
     });
+    arm["disturbance"] = json!({"runQueuePpm": 12_000, "foreignCpuPpm": 380_000, "foreignBytes": 5_000_000});
     arm["readBack"] = json!({"p50Nanos": 81_000, "p99Nanos": 250_000});
     arm["firstBatchNanos"] = json!(1_400_000);
     arm["reportedLatencyNanos"] = json!(22_100);

@@ -45,6 +45,8 @@ class Case:
         # Why the integrity case of this cell failed; None if the case found wrong bytes or passed.
         self.corrupt = None
         self.proof = None
+        # Bytes of other traffic on the interfaces; None if they are unknown.
+        self.foreign = None
         self.sides = [self.measured["initiator"], self.measured["target"]] if self.measured else []
         self.posting = self.sides if scenario.both_post else self.sides[:1]
         if scenario.mode:

@@ -103,7 +103,8 @@ def check_fabric(run, stored, tally):
     weakest = proof.weakest(run.cases)
     tally.compare("proof", "fabric.proof", (stored or {}).get("proof"), weakest)
     if stored and weakest:
-        counted, payload = traffic.totals(run.readings)
+        counted, payload, foreign = traffic.totals(run.readings)
         tally.compare("proof", "fabric.provider", stored["provider"], run.endpoints.providers())
         tally.compare("fabric", "fabric.countedBytes", stored.get("countedBytes"), counted)
         tally.compare("fabric", "fabric.payloadBytes", stored["payloadBytes"], payload)
+        tally.compare("fabric", "fabric.foreignBytes", stored.get("foreignBytes"), foreign)

@@ -1,6 +1,6 @@
 """Decides whether the bytes that a command reports used the requested fabric."""
 
-from . import log_lines
+from . import allowance, log_lines
 from .endpoints import is_requested
 from .traffic import COVERAGE, counted, is_looped_back
 
@@ -27,7 +27,39 @@ def proof(case, cases, checks, records, endpoints, transport):
     if any(is_concurrent(case, other, records) for other in cases):
         return "Declared"
     scenario = case.scenario
-    return "Declared" if scenario.integrity and scenario.tool in LOGGED and not logs else "Verified"
+    if scenario.integrity and scenario.tool in LOGGED and not logs:
+        return "Declared"
+    return "Shared" if foreign(case, records) else "Verified"
+
+
+# Messages that a tool exchanges without reporting them, and the fraction by which its values may be rounded.
+UNREPORTED, ROUNDED = 16, 0.05
+
+
+def foreign(case, records):
+    """Bytes that the command cannot have caused, on the side and in the direction with more of them; None if the tool does
+    not report its payload, or without counters."""
+    report = (case.sides[0].get("posted") or {}).get("command") or {}
+    interfaces = [side.get("interfaces") or [] for side in case.sides]
+    payload, length = report.get("payloadBytes"), case.key[1]
+    if payload is None or not any(interfaces):
+        return None
+    largest_payload = max(payload, report.get("mostPayloadBytes") or 0)
+    messages = largest_payload // max(length, 1) + UNREPORTED
+    one_way = int(largest_payload * (1 + ROUNDED)) + UNREPORTED * length
+    load = allowance.Load(one_way, one_way, 2 * messages, 1)
+    names = [{one["name"] for one in side} for side in interfaces]
+    first, second = (records.host(case.stream, rank) for rank in case.pair)
+    if first == second and not names[0].isdisjoint(names[1]):
+        load = load.plus(load)
+    found = [0]
+    for side in filter(None, interfaces):
+        sums = [sum(both) for both in zip(*map(counted, side), strict=True)]
+        for total, field in zip(sums, ("txPackets", "rxPackets"), strict=True):
+            packets = [one.get(field) for one in side]
+            known = None if None in packets else sum(packets)
+            found.append(total - allowance.most(load, load.sent, known))
+    return max(found)
 
 
 def is_same(check, case):

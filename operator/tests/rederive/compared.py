@@ -106,7 +106,7 @@ def is_withheld(run, key):
     effects = run.effects(key, run.plan.scenario(key[0]).primary, run.stopping.last_round(key))
     reason = withholding.reason(run, key, effects.rounds, comparisons.suspect(run))
     is_same = key != run.plan.baseline_of(key) and run.plan.role_of(key) != "variant"
-    return is_same or reason in (*comparisons.UNTRUSTED, "ControlViolated", "NotEngaged")
+    return is_same or reason in (*comparisons.UNTRUSTED, *comparisons.SUSPECT, "NotEngaged")
 
 
 def shared(runs):

@@ -8,6 +8,8 @@ from .tally import ROUNDING
 
 # Reasons to withhold a verdict because the measurement itself cannot be used.
 UNTRUSTED = ("NotMeasured", "FabricContradicted", "DifferentDevices")
+# Reasons to withhold a verdict because something other than the arms may differ.
+SUSPECT = ("ControlViolated", "InterfaceShared")
 
 
 class Comparison:

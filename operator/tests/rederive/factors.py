@@ -10,7 +10,7 @@ from .tally import ROUNDING
 
 MAX_EFFECTS = 128
 # Reasons that make a combination's values unusable for every effect at its size.
-BLOCKING = (*comparisons.UNTRUSTED, "ControlViolated", "NotEngaged")
+BLOCKING = (*comparisons.UNTRUSTED, *comparisons.SUSPECT, "NotEngaged")
 
 
 def effects(names):

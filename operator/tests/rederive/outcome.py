@@ -15,7 +15,7 @@ def derive(run, compared, expectations):
         or untrusted
     ):
         return "Untrusted"
-    if any(one.primary and one.withheld == "ControlViolated" for one in compared):
+    if any(one.primary and one.withheld in comparisons.SUSPECT for one in compared):
         return "Suspect"
     missed = "NotMet" in expectations or any(one.verdict == "Regressed" for one in compared)
     return "Missed" if missed else "Passed"

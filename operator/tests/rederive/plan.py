@@ -33,6 +33,9 @@ class Plan:
         self.variants = [Arm(spec, one) for one in combinations(spec)]
         self.baseline = next(arm for arm in self.variants if arm.name == spec["baseline"])
         sampling = spec.get("sampling") or {}
+        self.exclusive = placement.get("exclusive", True)
+        # Whether other traffic on the interfaces withholds verdicts; None if the spec does not say.
+        self.shared_interface = sampling.get("sharedInterface")
         deadline = (spec.get("runPolicy") or {}).get("caseDeadlineSeconds", 60)
         expanded = [
             one

@@ -5,11 +5,12 @@ from .endpoints import is_requested
 from .traffic import COVERAGE, is_looped_back
 
 # Proofs, from the weakest to the strongest.
-PROOFS = ("Contradicted", "Declared", "Verified")
+PROOFS = ("Contradicted", "Shared", "Declared", "Verified")
 
 
-def of_case(case, readings, records, endpoints, transport):
-    """The proof of a measured case. `readings` are the readings that include the case."""
+def of_case(case, readings, records, endpoints, transport, failed):
+    """The proof of a measured case. `readings` are the readings that include the case, and `failed` are the blocks, arms and
+    hosts of cases without measurements."""
     facts = [endpoints.of_case(case, rank) for rank in case.pair]
     if not all(is_requested(one, transport) for one in facts if one):
         return "Contradicted"
@@ -19,7 +20,16 @@ def of_case(case, readings, records, endpoints, transport):
         return "Contradicted"
     if not readings or not all(reading.total().covered() for reading in readings):
         return "Declared"
-    return "Verified" if every_rail_is_counted(case) else "Declared"
+    if not every_rail_is_counted(case):
+        return "Declared"
+    if not any(reading.foreign() for reading in readings):
+        return "Verified"
+    return "Shared" if failed.isdisjoint(places(case, records)) else "Declared"
+
+
+def places(case, records):
+    """The block, the arm and the host of each worker."""
+    return {(case.record["block"], case.key[2], records.host(case.stream, rank)) for rank in case.pair}
 
 
 def every_rail_is_counted(case):

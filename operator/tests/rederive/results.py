@@ -3,7 +3,7 @@
 import collections
 import math
 
-from . import calls, flows, footprint, histogram, observations, proof
+from . import calls, disturbance, flows, footprint, histogram, observations, proof
 from .protocols import MOST
 from .tally import ROUNDING
 
@@ -27,6 +27,7 @@ def check(run, key, stored, tally):
         tally.compare("rounds", f"{where} validRounds", stored["validRounds"], len({case.round for case in valid}))
         tally.compare("validity", f"{where} validity", stored["validity"], "Valid" if valid else "Invalid")
         tally.compare("proof", f"{where} fabric", stored.get("fabric"), proof.weakest(cases))
+        compare_disturbance(where, stored.get("disturbance"), disturbance.derive(run, key), tally)
         emulated = run.endpoints.emulated(run.plan.scenario(key[0]), key[2], of_operations)
         tally.compare("emulated", f"{where} emulated", stored.get("emulated"), emulated)
         check_reason(where, cases, stored, tally)
@@ -50,6 +51,15 @@ def check(run, key, stored, tally):
             median = None
         derived = whole(None if median is None else median * factor)
         tally.compare("median", f"{where} {field}", stored.get(field), derived, ROUNDING)
+
+
+def compare_disturbance(where, stored, derived, tally):
+    """Compares each value; a large status omits all of them."""
+    if stored is None and tally.omits:
+        return
+    stored, derived = stored or {}, derived or {}
+    for field in sorted({*stored, *derived}):
+        tally.compare("disturbance", f"{where} disturbance.{field}", stored.get(field), derived.get(field), ROUNDING)
 
 
 def whole(value):

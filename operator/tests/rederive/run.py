@@ -41,7 +41,7 @@ class Run:
             self.cells[case.key].append(case)
         counted = [case for case in self.cases if not case.scenario.is_command]
         on_fabric = [case for case in counted if not self.plan.is_off_fabric(case.key)]
-        self.readings = traffic.readings(on_fabric, self.records)
+        self.readings = traffic.readings(on_fabric, self.records, not self.plan.many_to_many)
         self.check_cases()
         self.stopping = Stopping(self)
 
@@ -66,6 +66,14 @@ class Run:
             for case in checks
             if not case.scenario.is_command and validity.is_corrupt(case.record["result"])
         }
+        failed = set()
+        for case in self.cases:
+            if not case.measured:
+                failed |= proof.places(case, self.records)
+            elif case.scenario.is_command:
+                case.foreign = commands.foreign(case, self.records)
+            elif of_case[case]:
+                case.foreign = max(reading.foreign() for reading in of_case[case])
         for case in self.cases:
             off_fabric = self.plan.is_off_fabric(case.key)
             case.corrupt = corrupt.get(case.key)
@@ -74,7 +82,9 @@ class Run:
                 if case.scenario.is_command:
                     case.proof = commands.proof(case, self.cases, checks, self.records, self.endpoints, transport)
                 else:
-                    case.proof = proof.of_case(case, of_case[case], self.records, self.endpoints, transport)
+                    case.proof = proof.of_case(
+                        case, of_case[case], self.records, self.endpoints, transport, failed
+                    )
                 if self.protocols.excluded(case.key[2], transport):
                     case.proof = "Contradicted"
             case.reasons = list(validity.reasons(case, self.endpoints, corrupt, off_fabric))

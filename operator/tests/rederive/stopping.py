@@ -137,6 +137,9 @@ class Stopping:
         withheld = withholding.reason(self.run, key, self.run.effects(key, primary, last).rounds, self.suspect, last)
         if withheld == "ControlViolated":
             return None
+        if withheld == "InterfaceShared":
+            # Analyses do not depend on other traffic.
+            withheld = None
         # The interval of an arm without a difference from the baseline is valid, so expectations about it can be
         # decided.
         if withheld and withheld != "NotApplicable":

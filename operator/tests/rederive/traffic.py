@@ -3,6 +3,9 @@
 import collections
 import itertools
 
+from . import allowance, histogram
+from .allowance import Load
+
 COVERAGE = 0.99
 
 
@@ -26,19 +29,42 @@ def payloads(case):
     return (response, request) if case.scenario.operation == "Read" else (request, response)
 
 
+def messages(case):
+    """Messages in both directions by rail, and pings with their replies."""
+    posts = [(side.get("posted") or {}).get("counters", {}).get("postsPerRail", []) for side in case.sides]
+    if case.scenario.kind in ("pingPong", "rpc", "footprint") and not posts[1]:
+        posts[1] = posts[0]
+    ping = ((case.sides[0].get("posted") or {}).get("ping")) or {}
+    pings = 2 * sum(sum(histogram.decode(one["histogram"], one["maxNanos"]).values()) for one in ping.values())
+    return [sum(both) for both in itertools.zip_longest(*posts, fillvalue=0)], pings
+
+
 def on(rails, payload):
     return sum(payload[rail] for rail in rails if rail < len(payload))
 
 
-class Bytes:
-    """Bytes that an interface had to send and receive for a case, and the largest byte counts that were read."""
+def load(case, rails, sent, own):
+    """Everything that one side of a case may transfer over the interface of `rails`. The replies to calls, which carry at
+    most the payload of the calls, are not in the records."""
+    replies = [sent[0] if case.scenario.kind in ("rpc", "footprint") and side == 1 else [] for side in (0, 1)]
+    by_rail, pings = messages(case)
+    both = [on(rails, sent[side]) + on(rails, replies[side]) for side in (own, 1 - own)]
+    return Load(*both, on(rails, by_rail) + pings, 1)
 
-    def __init__(self, sent=0, received=0, counted_sent=0, counted_received=0):
+
+class Bytes:
+    """Bytes that an interface had to send and receive for a case, the largest byte and packet counts that were read, and
+    everything that the case may have transferred."""
+
+    def __init__(self, sent=0, received=0, counted_sent=0, counted_received=0, packets=(0, 0), load=None):
         self.sent, self.received = sent, received
         self.counted_sent, self.counted_received = counted_sent, counted_received
+        self.packets, self.load = packets, load or Load(0, 0, 0, 0)
 
     def add(self, other):
         """Adds the payload of `other`, and keeps the larger counts."""
+        self.packets = tuple(map(most_packets, self.packets, other.packets))
+        self.load = self.load.plus(other.load)
         self.sent += other.sent
         self.received += other.received
         self.counted_sent = max(self.counted_sent, other.counted_sent)
@@ -49,11 +75,27 @@ class Bytes:
         return self.counted_sent >= self.sent * COVERAGE and self.counted_received >= self.received * COVERAGE
 
 
-class Reading:
-    """Cases that overlapped in time on one interface."""
+    def foreign(self):
+        """Bytes that the case cannot have caused, in the direction with more of them."""
+        sent, received = self.packets
+        return max(
+            0,
+            self.counted_sent - allowance.most(self.load, self.load.sent, sent),
+            self.counted_received - allowance.most(self.load, self.load.received, received),
+        )
 
-    def __init__(self):
+
+def most_packets(one, other):
+    """The larger of two packet counts; None if one is unknown."""
+    return None if None in (one, other) else max(one, other)
+
+
+class Reading:
+    """Cases that overlapped in time on one interface. `separate` is true if each case starts its warm-up by itself."""
+
+    def __init__(self, separate=True):
         self.end = 0
+        self.separate = separate
         self.cases = {}
 
     def add(self, case, end, bytes_of_case):
@@ -65,7 +107,14 @@ class Reading:
         total = Bytes()
         for one in self.cases.values():
             total.add(one)
+        both_post = any(case.scenario.both_post for case in self.cases)
+        if self.separate and (len(self.cases) > 1 or both_post):
+            total.load = total.load.plus(total.load.without_sides())
         return total
+
+    def foreign(self):
+        """Bytes of other traffic."""
+        return self.total().foreign()
 
 
 def counted(delta):
@@ -86,8 +135,15 @@ def is_looped_back(case, records):
     return first == second and not names[0].isdisjoint(names[1])
 
 
-def readings(cases, records):
-    """The readings of all interfaces during the measured cases."""
+def packets(delta):
+    """Packets sent and received; None for both unless both are known."""
+    both = delta.get("txPackets"), delta.get("rxPackets")
+    return (None, None) if None in both else both
+
+
+def readings(cases, records, separate):
+    """The readings of all interfaces during the measured cases. `separate` is true if each case starts its warm-up by
+    itself."""
     found = collections.defaultdict(list)
     for case in sorted(cases, key=lambda one: one.record["startedNanos"]):
         if not case.measured:
@@ -98,15 +154,20 @@ def readings(cases, records):
                 of_interface = found[case.record["block"], case.key[2], records.host(case.stream, rank), delta["name"]]
                 overlapping = next((one for one in of_interface if start < one.end), None)
                 if not overlapping:
-                    overlapping = Reading()
+                    overlapping = Reading(separate)
                     of_interface.append(overlapping)
                 expected = (on(delta["rails"], sent[one]) for one in (own, other))
                 end = start + max(delta["intervalNanos"], side["windowNanos"])
-                overlapping.add(case, end, Bytes(*expected, *counted(delta)))
+                possible = load(case, delta["rails"], sent, own)
+                overlapping.add(case, end, Bytes(*expected, *counted(delta), packets(delta), possible))
     return [reading for of_interface in found.values() for reading in of_interface]
 
 
 def totals(found):
-    """Counted bytes and payload bytes of the readings in which every case is valid."""
+    """Counted bytes, payload bytes and bytes of other traffic of the readings in which every case is valid."""
     chosen = [reading.total() for reading in found if all(case.valid for case in reading.cases)]
-    return sum(one.counted_sent for one in chosen) if chosen else None, sum(one.sent for one in chosen)
+    counted_bytes, foreign = (sum(values) if chosen else None for values in (
+        [one.counted_sent for one in chosen],
+        [one.foreign() for one in chosen],
+    ))
+    return counted_bytes, sum(one.sent for one in chosen), foreign

@@ -2,7 +2,7 @@
 
 import math
 
-from . import differences
+from . import differences, proof
 
 
 def reason(run, key, rounds, suspect, last=math.inf):
@@ -30,7 +30,19 @@ def reason(run, key, rounds, suspect, last=math.inf):
     role = run.plan.role_of(key)
     if role == "not applicable" or (role == "variant" and engaged == {"NotApplicable"} and same_chunks(run.plan, key)):
         return "NotApplicable"
+    if role == "variant" and withholds_shared(run):
+        both = (run.plan.baseline_of(key), key)
+        if any(proof.weakest(run.measured(one, last)) == "Shared" for one in both):
+            return "InterfaceShared"
     return None
+
+
+def withholds_shared(run):
+    """Whether other traffic on the interfaces withholds verdicts. By default it does on nodes that are reserved for the
+    run."""
+    chosen = run.plan.shared_interface
+    nodes = [hello["environment"].get("node") for hello in run.records.hellos.values()]
+    return chosen == "Withhold" if chosen else bool(nodes) and run.plan.exclusive and all(nodes)
 
 
 def same_chunks(plan, key):

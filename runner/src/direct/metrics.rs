@@ -234,10 +234,14 @@ pub fn compute(
             }
         }
     }
+    let two_way = matches!(
+        scenario,
+        RequestedScenario::PingpongFlag(_) | RequestedScenario::StreamingDuplex(_)
+    );
     Ok(ComputedMetrics {
         metrics,
         omitted,
-        warnings: checks::warnings(sides),
+        warnings: checks::warnings(sides, two_way),
     })
 }
 

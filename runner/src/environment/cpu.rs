@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-pub use crds::cpu_list::parse_list;
+use crds::cpu_list;
 
 use super::read_text;
 use crate::topology::SystemRoots;
@@ -19,26 +19,26 @@ pub(super) fn allowed_list(status: &str) -> String {
 /// Online NUMA nodes; empty if the kernel does not report them.
 pub fn numa_nodes(sys: &Path) -> Vec<u32> {
     let list = read_text(&sys.join("devices/system/node/online"));
-    parse_list(&list.unwrap_or_default())
+    cpu_list::parse(&list.unwrap_or_default())
 }
 
 /// CPUs of a NUMA node; empty if the node does not exist.
 pub fn cpus_of_numa_node(sys: &Path, node: u32) -> Vec<u32> {
     let list = read_text(&sys.join(format!("devices/system/node/node{node}/cpulist")));
-    parse_list(&list.unwrap_or_default())
+    cpu_list::parse(&list.unwrap_or_default())
 }
 
 /// Number of online CPUs of this machine; 0 if the kernel does not report it.
 pub fn online() -> usize {
     let list = read_text(&SystemRoots::default().sys.join("devices/system/cpu/online"));
-    parse_list(&list.unwrap_or_default()).len()
+    cpu_list::parse(&list.unwrap_or_default()).len()
 }
 
 /// Reorders `cpus` so that those on the NUMA node of the PCI device at `address` come first. Returns `cpus` unchanged
 /// if the kernel does not report the device's NUMA node.
 pub fn nearest_first(sys: &Path, cpus: &[u32], address: &str) -> Vec<u32> {
     let list = read_text(&sys.join(format!("bus/pci/devices/{address}/local_cpulist")));
-    let local: BTreeSet<u32> = parse_list(&list.unwrap_or_default()).into_iter().collect();
+    let local: BTreeSet<u32> = cpu_list::parse(&list.unwrap_or_default()).into_iter().collect();
     let (mut nearest, others): (Vec<u32>, Vec<u32>) = cpus.iter().partition(|cpu| local.contains(cpu));
     nearest.extend(others);
     nearest

@@ -3,8 +3,9 @@
 
 use std::path::PathBuf;
 
-use crds::record::SideReport;
+use crds::record::{CpuContention, SideReport};
 
+use super::contention::{ContentionCounters, ContentionReading};
 use super::cpu::{self, Switches};
 use super::{cgroup, clock};
 use crate::topology::SystemRoots;
@@ -14,6 +15,7 @@ use crate::topology::SystemRoots;
 pub struct UsageCounters {
     cpu_stat: Option<PathBuf>,
     governors: Vec<PathBuf>,
+    contention: ContentionCounters,
 }
 
 /// An open window, with the counters at its start.
@@ -24,6 +26,7 @@ pub struct Window {
     switches: Switches,
     throttled_nanos: Option<u64>,
     governors: Vec<String>,
+    contention: ContentionReading,
 }
 
 impl UsageCounters {
@@ -33,11 +36,13 @@ impl UsageCounters {
         Self {
             cpu_stat: cgroup::cpu_stat_file(roots),
             governors: cpu::governor_files(roots, cpus),
+            contention: ContentionCounters::find(roots, cpus),
         }
     }
 
     /// Opens a window. The slowest counters are read first, to keep their cost out of the window.
     pub fn open(&self) -> Window {
+        let contention = self.contention.read();
         let governors = cpu::governors(&self.governors);
         let throttled_nanos = self.throttled_nanos();
         let switches = cpu::switches();
@@ -48,11 +53,13 @@ impl UsageCounters {
             switches,
             throttled_nanos,
             governors,
+            contention,
         }
     }
 
-    /// Closes a window. The caller adds posting counters, migrations and interfaces to the report.
-    pub fn close(&self, window: Window) -> SideReport {
+    /// Closes a window. The caller adds posting counters, migrations and interfaces to the report, and then reads the
+    /// [contention](Self::contention_since).
+    pub fn close(&self, window: &Window) -> SideReport {
         let window_nanos = clock::now() - window.opened;
         let cpu_nanos = clock::process_cpu_nanos() - window.cpu_nanos;
         let switches = cpu::switches();
@@ -68,6 +75,12 @@ impl UsageCounters {
             governor_changed: cpu::governors(&self.governors) != window.governors,
             ..SideReport::default()
         }
+    }
+
+    /// Contention for the CPUs since `window` was opened. It is read separately, because reading it takes longer than the
+    /// other counters, and the peer's window is still open when this side closes its own.
+    pub fn contention_since(&self, window: &Window) -> Option<CpuContention> {
+        self.contention.since(&window.contention)
     }
 
     fn throttled_nanos(&self) -> Option<u64> {
@@ -101,7 +114,7 @@ mod tests {
         );
         let usage = UsageCounters::find(&roots, &[0]);
 
-        let quiet = usage.close(usage.open());
+        let quiet = usage.close(&usage.open());
         assert_eq!((quiet.throttled_nanos, quiet.governor_changed), (Some(0), false));
 
         let window = usage.open();
@@ -110,7 +123,7 @@ mod tests {
             "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
             "powersave\n",
         );
-        let report = usage.close(window);
+        let report = usage.close(&window);
         assert_eq!(
             (report.throttled_nanos, report.governor_changed),
             (Some(2_000), true)
@@ -124,7 +137,7 @@ mod tests {
         let window = usage.open();
         let sum = (0..3_000_000u64).fold(0, |sum, value| std::hint::black_box(sum ^ value));
         std::hint::black_box(sum);
-        let report = usage.close(window);
+        let report = usage.close(&window);
         assert!(report.cpu_nanos > 0 && report.window_nanos > 0);
     }
 }

@@ -169,26 +169,23 @@ fn close_window<T: Transport>(
             work.serve(engine, "waiting for all threads to drain", |engine| {
                 engine.gate.all_done()
             })?;
-            let closed = if side.bidirectional {
-                Err(window)
-            } else {
-                Ok(side.usage.close(window))
-            };
+            let closed = (!side.bidirectional).then(|| side.usage.close(&window));
             engine.signal(Signal::Stop)?;
             work.serve(engine, "waiting for the target's window to close", |engine| {
                 engine.inbox.stopped
             })?;
-            closed.unwrap_or_else(|window| side.usage.close(window))
+            closed.unwrap_or_else(|| side.usage.close(&window))
         }
         Role::Target => {
             work.serve(engine, "waiting for the initiator's window to close", |engine| {
                 engine.inbox.stop && engine.gate.all_done()
             })?;
-            let closed = side.usage.close(window);
+            let closed = side.usage.close(&window);
             engine.signal(Signal::Stopped)?;
             closed
         }
     };
+    report.contention = side.usage.contention_since(&window);
     engine.wait_for_local_completions()?;
     let after = read_counters(engine, work, side)?;
     report.interfaces = counters::delta(&before, &after, side.rails);

@@ -25,23 +25,26 @@ pub struct CounterReading {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Counters {
     /// Bytes on the wire.
-    wire: TrafficBytes,
+    wire: Traffic,
+    /// Packets on the wire; `None` if the interface does not count them, and for a software RDMA device.
+    packets: Option<Traffic>,
     /// Bytes transferred by the operations that the port executed for this machine or its peers; `None` if the port has
     /// no per-operation counters.
-    operations: Option<TrafficBytes>,
+    operations: Option<Traffic>,
     /// Retransmitted packets; `None` if the interface does not count them.
     retransmits: Option<u64>,
     /// Packet counts of a software RDMA device; `None` for other interfaces.
     software: Option<SoftwareDevice>,
 }
 
+/// Counts of one unit, bytes or packets, in both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct TrafficBytes {
+struct Traffic {
     sent: u64,
     received: u64,
 }
 
-impl TrafficBytes {
+impl Traffic {
     fn since(self, before: Self) -> Self {
         // A counter that decreased was reset, so the difference is unknown and reported as 0.
         Self {
@@ -129,6 +132,10 @@ fn interface_delta(
         .zip(before.operations)
         .map(|(after, before)| after.since(before));
     let bytes = wire.elementwise_max(operations.unwrap_or_default());
+    let packets = after
+        .packets
+        .zip(before.packets)
+        .map(|(after, before)| after.since(before));
     let rails_of_interface = || {
         (0u32..)
             .zip(rails)
@@ -139,6 +146,8 @@ fn interface_delta(
         rails: rails_of_interface().map(|(number, _)| number).collect(),
         tx_bytes: bytes.sent,
         rx_bytes: bytes.received,
+        tx_packets: packets.map(|packets| packets.sent),
+        rx_packets: packets.map(|packets| packets.received),
         software: after
             .software
             .as_ref()
@@ -166,8 +175,10 @@ fn read_counters(name: &str, roots: &SystemRoots) -> Option<Counters> {
         return read_port_counters(&port_directory(&device, roots))
             .or_else(|| read_software_counters(&device, roots));
     }
+    let (wire, packets) = read_interface_traffic(name, roots)?;
     Some(Counters {
-        wire: read_interface_bytes(name, roots)?,
+        wire,
+        packets,
         ..Counters::default()
     })
 }
@@ -193,7 +204,7 @@ fn read_software_counters(device: &Device, roots: &SystemRoots) -> Option<Counte
     Device::find(DeviceClass::Interface, &interface, roots)?;
     let packet_bytes = read_number(&roots.sys.join("class/net").join(&interface).join("mtu"))?;
     Some(Counters {
-        wire: read_interface_bytes(&interface, roots)?,
+        wire: read_interface_traffic(&interface, roots)?.0,
         software: Some(SoftwareDevice {
             interface,
             packet_bytes,
@@ -204,8 +215,8 @@ fn read_software_counters(device: &Device, roots: &SystemRoots) -> Option<Counte
     })
 }
 
-/// Reads the bytes that a network interface has sent and received.
-fn read_interface_bytes(name: &str, roots: &SystemRoots) -> Option<TrafficBytes> {
+/// Reads the bytes that a network interface has sent and received, and its packets if it counts them.
+fn read_interface_traffic(name: &str, roots: &SystemRoots) -> Option<(Traffic, Option<Traffic>)> {
     // `/proc/self/net` belongs to the network namespace of this process. The mounted sysfs may belong to another
     // namespace that has an interface with the same name.
     read_text(&roots.proc.join("self/net/dev"))
@@ -213,7 +224,8 @@ fn read_interface_bytes(name: &str, roots: &SystemRoots) -> Option<TrafficBytes>
         .or_else(|| {
             let device = Device::find(DeviceClass::Interface, name, roots)?;
             let statistics = roots.sys.join("class/net").join(device.name).join("statistics");
-            read_byte_counters(&statistics, &["tx_bytes"], &["rx_bytes"])
+            let bytes = read_counts(&statistics, &["tx_bytes"], &["rx_bytes"])?;
+            Some((bytes, read_counts(&statistics, &["tx_packets"], &["rx_packets"])))
         })
 }
 
@@ -228,11 +240,12 @@ fn port_directory(device: &Device, roots: &SystemRoots) -> PathBuf {
 /// Reads the counters of an RDMA port: the EFA counters if they exist, otherwise the standard InfiniBand port counters.
 fn read_port_counters(directory: &Path) -> Option<Counters> {
     let hardware = directory.join("hw_counters");
-    if let Some(wire) = read_byte_counters(&hardware, &["tx_bytes"], &["rx_bytes"]) {
+    if let Some(wire) = read_counts(&hardware, &["tx_bytes"], &["rx_bytes"]) {
         return Some(Counters {
             wire,
+            packets: read_counts(&hardware, &["tx_pkts"], &["rx_pkts"]),
             // Newer EFA drivers also count bytes by operation: sends, writes and read responses.
-            operations: read_byte_counters(
+            operations: read_counts(
                 &hardware,
                 &["send_bytes", "rdma_write_bytes", "rdma_read_resp_bytes"],
                 &["recv_bytes", "rdma_write_recv_bytes", "rdma_read_bytes"],
@@ -242,13 +255,11 @@ fn read_port_counters(directory: &Path) -> Option<Counters> {
         });
     }
     // "Data octets divided by 4" (InfiniBand Architecture Specification 1, PortCounters).
-    let words = read_byte_counters(
-        &directory.join("counters"),
-        &["port_xmit_data"],
-        &["port_rcv_data"],
-    )?;
+    let standard = directory.join("counters");
+    let words = read_counts(&standard, &["port_xmit_data"], &["port_rcv_data"])?;
     Some(Counters {
-        wire: TrafficBytes {
+        packets: read_counts(&standard, &["port_xmit_packets"], &["port_rcv_packets"]),
+        wire: Traffic {
             sent: words.sent.saturating_mul(4),
             received: words.received.saturating_mul(4),
         },
@@ -257,13 +268,13 @@ fn read_port_counters(directory: &Path) -> Option<Counters> {
 }
 
 /// Sums of the existing counters in a directory; `None` if the first counter of either direction does not exist.
-fn read_byte_counters(directory: &Path, sent: &[&str], received: &[&str]) -> Option<TrafficBytes> {
+fn read_counts(directory: &Path, sent: &[&str], received: &[&str]) -> Option<Traffic> {
     let sum = |names: &[&str]| {
         let mut values = names.iter().map(|name| read_number(&directory.join(name)));
         let first = values.next()??;
         Some(values.flatten().fold(first, u64::saturating_add))
     };
-    Some(TrafficBytes {
+    Some(Traffic {
         sent: sum(sent)?,
         received: sum(received)?,
     })
@@ -273,15 +284,20 @@ fn read_number(path: &Path) -> Option<u64> {
     read_text(path)?.parse().ok()
 }
 
-/// Parses an interface's line in `/proc/self/net/dev`: received bytes are in column 1, sent bytes in column 9.
-fn parse_interface_line(text: &str, name: &str) -> Option<TrafficBytes> {
+/// Parses an interface's line in `/proc/self/net/dev`: received bytes and packets are in columns 1 and 2, sent bytes and
+/// packets in columns 9 and 10.
+fn parse_interface_line(text: &str, name: &str) -> Option<(Traffic, Option<Traffic>)> {
     let columns = text
         .lines()
         .find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'))?;
-    let mut columns = columns.split_ascii_whitespace();
-    let received = columns.next()?.parse().ok()?;
-    let sent = columns.nth(7)?.parse().ok()?;
-    Some(TrafficBytes { sent, received })
+    let columns: Vec<&str> = columns.split_ascii_whitespace().collect();
+    let traffic = |received: usize, sent: usize| {
+        Some(Traffic {
+            sent: columns.get(sent)?.parse().ok()?,
+            received: columns.get(received)?.parse().ok()?,
+        })
+    };
+    Some((traffic(0, 8)?, traffic(1, 9)))
 }
 
 #[cfg(test)]

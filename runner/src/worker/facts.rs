@@ -4,6 +4,7 @@
 use std::env;
 
 use crds::assignment::Assignment;
+use crds::cpu_list;
 use crds::record::{HelloRecord, RECORD_VERSION};
 
 use crate::environment::{boot_id, cpu, gpu_clocks, host_environment};
@@ -23,7 +24,7 @@ pub fn hello(assignment: &Assignment, rank: u32) -> WorkerHello {
         .bindings
         .get(rank as usize)
         .map(|binding| binding.cpus.clone());
-    let allowed = || cpu::parse_list(&environment.cpus_allowed);
+    let allowed = || cpu_list::parse(&environment.cpus_allowed);
     let mut cpus = bound.filter(|cpus| !cpus.is_empty()).unwrap_or_else(allowed);
     if let Some(node) = assignment.devices.numa_node {
         let on_node = cpu::cpus_of_numa_node(&roots.sys, node);

@@ -28,7 +28,9 @@ pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
             p.note {
                 "Latency is " (latency) ". Quantiles are computed from the pooled samples of all valid rounds. Rates and CPU time are medians "
                 "over the rounds. Operations are counted per thread and case. CPU % is the CPU time of both sides divided by "
-                "the window: 100 is one CPU. A value in brackets is the median, over the rounds, of the quantile computed from "
+                "the window: 100 is one CPU. Waiting for a CPU is the time in a run queue of the thread that waited longest, as a share "
+                "of the measured time. Other processes are their share of the time of the worker's CPUs. Other traffic is the "
+                "number of bytes on the interfaces that neither the payload nor its headers explain. A value in brackets is the median, over the rounds, of the quantile computed from "
                 "the raw samples (exclusive method, as in Python's statistics.quantiles). It is shown only if raw samples were stored."
             }
             div.scroll tabindex="0" role="region" aria-label="Results" {
@@ -37,7 +39,8 @@ pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
                         tr {
                             @for head in [
                                 "size", "arm", "rounds", "operations", "min", "p50", "p95", "p99", "p99.9", "max", "throughput",
-                                "completions", "CPU (both sides)", "CPU %", "fabric", "invalid cases",
+                                "completions", "CPU (both sides)", "CPU %", "waiting for a CPU", "other processes", "other traffic", "fabric",
+                                "invalid cases",
                             ] { th scope="col" { (head) } }
                         }
                     }
@@ -71,6 +74,10 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
     let exclusive = cell.exclusive_quantiles;
     let in_brackets =
         |nanos: Option<f64>| nanos.map_or_else(String::new, |nanos| format!(" [{}]", format::nanos(nanos)));
+    let disturbance = cell.disturbance.unwrap_or_default();
+    let share = |share: Option<f64>| {
+        share.map_or_else(|| "unknown".to_owned(), |share| format!("{:.1} %", share * 100.0))
+    };
     html! {
         tr {
             th scope="row" { (format::size(cell.size_bytes)) }
@@ -87,6 +94,9 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
             td { (metric(Metric::CompletionRate)) }
             td { (metric(Metric::CpuSecondsPerGib)) }
             td { (cell.cpu_percent.map_or_else(|| absent.to_owned(), |percent| format!("{percent:.0}"))) }
+            td { (share(disturbance.run_queue_share)) }
+            td { (share(disturbance.foreign_cpu_share)) }
+            td { (disturbance.foreign_bytes.map_or_else(|| "unknown".to_owned(), format::bytes)) }
             td { (cell.fabric.as_ref().map_or("not measured", |proof| labels::fabric_proof(proof.proof))) }
             td.text { (cell.invalid_reason().unwrap_or_else(|| "none".to_owned())) }
         }

@@ -76,6 +76,7 @@ pub fn withheld_verdicts(original: &Original) -> impl Iterator<Item = Mutant> {
         "FabricContradicted",
         "DifferentDevices",
         "ControlViolated",
+        "InterfaceShared",
     ];
     let comparisons = original.run["status"]["comparisons"].as_array().unwrap();
     let both = (0..comparisons.len()).flat_map(move |index| reasons.map(|reason| (index, reason)));

@@ -33,7 +33,7 @@ pub fn changed_value(value: &Value) -> Value {
         Value::String(text) => json!(match text.as_str() {
             "Regressed" => "Improved",
             "Improved" | "NoChange" => "Regressed",
-            "Verified" | "Contradicted" => "Declared",
+            "Verified" | "Contradicted" | "Shared" => "Declared",
             "Declared" => "Verified",
             "Confirmed" | "NotApplicable" => "RequestedOnly",
             "RequestedOnly" | "NotEngaged" => "Confirmed",

@@ -38,6 +38,8 @@ pub enum WithheldReason {
     NotApplicable,
     /// The run has several analyses, and the first one has not taken place.
     NotAnalyzed,
+    /// Other traffic used the network interfaces, and the run withholds verdicts in this case.
+    InterfaceShared,
 }
 
 /// Cause of an inconclusive verdict.

@@ -39,6 +39,10 @@ pub struct FabricSummary {
     pub counted_bytes: Option<u64>,
     /// Payload bytes that the network interfaces had to send during the valid cases.
     pub payload_bytes: u64,
+    /// Bytes of other traffic that the network interfaces counted during the valid cases. Unset if no interface has byte
+    /// counters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign_bytes: Option<u64>,
 }
 
 /// Level of proof that the data used the requested fabric.
@@ -48,9 +52,12 @@ pub struct FabricSummary {
 pub enum FabricProof {
     /// The reported provider or the byte counters of the network interfaces contradict the use of the requested fabric.
     Contradicted,
+    /// Byte counters of the network interfaces cover the payload, but they also counted other traffic, which can have
+    /// caused these counts and disturbed the measurement.
+    Shared,
     /// The library reports the requested fabric, but there is no independent evidence.
     Declared,
-    /// Byte counters of the network interfaces account for the payload.
+    /// Byte counters of the network interfaces account for the payload, and the payload accounts for the counters.
     Verified,
 }
 

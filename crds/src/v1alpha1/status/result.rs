@@ -120,6 +120,9 @@ pub struct ArmResult {
     /// Level of proof that the data used the requested fabric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric: Option<FabricProof>,
+    /// Other work on the machines and interfaces in the valid cases. Unset if nothing is known about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disturbance: Option<DisturbanceResult>,
     /// Whether the provider emulated RMA operations with messages, or copied GPU memory through host memory. Unset if
     /// neither is possible: for other operations on host memory, and for transports without a device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,6 +131,22 @@ pub struct ArmResult {
     /// not report protocols.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protocols: Vec<ProtocolResult>,
+}
+
+/// Other work on the machines and interfaces. Each value is unset if it is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct DisturbanceResult {
+    /// Time that a thread of the instrument waited for a CPU, as a fraction of the measured time in parts per million.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_queue_ppm: Option<u64>,
+    /// CPU time of other processes, as a fraction of the time of the worker's CPUs in parts per million.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign_cpu_ppm: Option<u64>,
+    /// Bytes of other traffic on the network interfaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign_bytes: Option<u64>,
 }
 
 /// Protocol that the library used for a scenario's operation.

@@ -2,8 +2,9 @@
 
 use crds::assignment::{Pass, Workload};
 use crds::record::{
-    CallReport, CaseFailure, CaseResult, CommandReport, Durations, ExclusiveQuantiles, FootprintReport,
-    IntegrityReport, InterfaceDelta, OpenLoopReport, PostingCounters, SideReport, Simultaneous, WorkerReport,
+    CallReport, CaseFailure, CaseResult, CommandReport, CpuContention, Durations, ExclusiveQuantiles,
+    FootprintReport, IntegrityReport, InterfaceDelta, OpenLoopReport, PostingCounters, SideReport,
+    Simultaneous, WorkerReport,
 };
 
 use crate::stats::Distribution;
@@ -91,6 +92,7 @@ pub struct Side {
     pub governor_changed: bool,
     pub posted: Option<SidePosts>,
     pub interfaces: Vec<InterfaceDelta>,
+    pub contention: Option<CpuContention>,
     pub serving: Option<Box<ServingTimes>>,
 }
 
@@ -200,6 +202,7 @@ impl From<SideReport> for Side {
                 first_burst_nanos: posted.first_burst_nanos,
             }),
             interfaces: report.interfaces,
+            contention: report.contention,
             serving: report.serving.map(|serving| {
                 Box::new(ServingTimes {
                     published: serving.published,

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::v1alpha1::Engagement;
+use crds::v1alpha1::{Engagement, FabricProof, SharedInterface};
 
 use super::{Comparison, Withheld};
 use crate::collect::Reports;
@@ -83,6 +83,7 @@ fn reason_to_withhold(
             Role::Variant => inapplicable_reason(plan, summary, comparison)
                 .map(|message| Withheld::NotApplicable { message }),
         })
+        .or_else(|| shared_interface(plan, reports, summary, comparison))
         .or_else(|| (!comparison.primary).then_some(Withheld::NotPrimary))
         .or_else(|| {
             let is_awaited = matches!(comparison.reason, Some(Withheld::NotAnalyzed { .. }));
@@ -90,10 +91,45 @@ fn reason_to_withhold(
         })
 }
 
+/// Other traffic on the interfaces of the arm or of the baseline, if the run withholds verdicts in this case. It is the last
+/// of the reasons that can apply to a variant, so that it does not affect which comparisons an analysis ends.
+fn shared_interface(
+    plan: &Plan,
+    reports: &Reports,
+    summary: &Summary,
+    comparison: &Comparison,
+) -> Option<Withheld> {
+    let default = || match reserves_nodes(reports) {
+        true => SharedInterface::Withhold,
+        false => SharedInterface::Report,
+    };
+    if plan.sampling.shared_interface.unwrap_or_else(default) == SharedInterface::Report {
+        return None;
+    }
+    let arms = [plan.baseline, comparison.arm];
+    arms.into_iter().find_map(|arm| {
+        let cell = summary.cell(comparison.scenario, comparison.size_bytes, arm)?;
+        let proof = cell.proof_if(FabricProof::Shared)?;
+        let name = &plan.arms.get(arm)?.name;
+        Some(Withheld::InterfaceShared {
+            message: format!("{name}: {}", proof.reason),
+        })
+    })
+}
+
+/// Whether every worker ran on a node of a cluster. Only the operator can reserve nodes for a run.
+fn reserves_nodes(reports: &Reports) -> bool {
+    !reports.hellos.is_empty()
+        && reports
+            .hellos
+            .iter()
+            .all(|hello| hello.record.environment.node.is_some())
+}
+
 fn missing_or_invalid(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Option<Withheld> {
     for arm in [plan.baseline, comparison.arm] {
         let cell = summary.cell(comparison.scenario, comparison.size_bytes, arm)?;
-        if let Some(proof) = cell.contradicting_proof() {
+        if let Some(proof) = cell.proof_if(FabricProof::Contradicted) {
             return Some(Withheld::Contradicted {
                 message: proof.reason.clone(),
             });

@@ -14,14 +14,14 @@ use super::{Leg, Plan, PlannedScenario};
 
 /// Size in bytes of a case record without its histograms, with four rails on four interfaces and large values in all
 /// fields. A test in this module verifies this value.
-const CASE_BYTES: u64 = 3072;
+const CASE_BYTES: u64 = 3456;
 /// Additional bytes of a case record if both sides post, excluding the second histogram.
 const POSTED_BYTES: u64 = 512;
 /// Additional bytes of a case record of a bidirectional transfer, in which each side has a separate window.
 const WINDOWS_BYTES: u64 = 128;
 /// Additional bytes of a case record for each rail beyond the fourth, if the rail has a separate interface and both
 /// sides post on it and report it.
-const RAIL_BYTES: u64 = 448;
+const RAIL_BYTES: u64 = 544;
 /// Additional bytes of a case record for each worker in parameter serving, including its share of the staleness
 /// distributions.
 const WORKER_BYTES: u64 = 1024;
@@ -388,8 +388,8 @@ fn operations_and_seconds(plan: &Plan, workload: &Workload, extent: Extent, oper
 mod tests {
     use crds::histogram::Histogram;
     use crds::record::{
-        CaseRecord, CaseResult, ChainWriter, ExclusiveQuantiles, InterfaceDelta, LineError, Measurement,
-        Posted, PostingCounters, Record, SideReport, Simultaneous,
+        CaseRecord, CaseResult, ChainWriter, CpuContention, ExclusiveQuantiles, InterfaceDelta, LineError,
+        Measurement, Posted, PostingCounters, Record, SideReport, Simultaneous,
     };
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
@@ -414,6 +414,8 @@ mod tests {
             rails: vec![name],
             tx_bytes: many,
             rx_bytes: many,
+            tx_packets: Some(many),
+            rx_packets: Some(many),
             software: None,
             retransmits: Some(many),
             interval_nanos: many,
@@ -435,6 +437,14 @@ mod tests {
             cpu_nanos: many,
             throttled_nanos: Some(many),
             interfaces: (0..rails).map(interface).collect(),
+            contention: Some(CpuContention {
+                interval_nanos: many,
+                run_queue_nanos: Some(many),
+                longest_run_queue_nanos: Some(many),
+                cpus: Some("0-95,192-287".to_owned()),
+                busy_nanos: Some(many),
+                own_nanos: many,
+            }),
             ..SideReport::default()
         };
         let posted = Posted {

@@ -18,7 +18,8 @@
 //!     verdict, then the others. Each group starts with its last comparison.
 
 use crds::v1alpha1::{
-    ArmResult, BenchmarkRunStatus, ComparisonResult, FootprintResult, ServingResult, Verdict,
+    ArmResult, BenchmarkRunStatus, ComparisonResult, DisturbanceResult, FootprintResult, ServingResult,
+    Verdict,
 };
 use serde::Serialize;
 
@@ -133,9 +134,22 @@ pub(super) fn count_result_values(result: &ArmResult) -> u32 {
         + 2 * usize::from(result.flush.is_some())
         + result.protocols.len()
         + result.serving.as_ref().map_or(0, count_serving_values)
-        + 6 * usize::from(result.flows.is_some());
+        + 6 * usize::from(result.flows.is_some())
+        + result.disturbance.map_or(0, count_disturbance_values);
     let footprint = result.footprint.as_ref().map_or(0, count_footprint_values);
     (numbers.iter().flatten().count() + counts + footprint) as u32
+}
+
+fn count_disturbance_values(disturbance: DisturbanceResult) -> usize {
+    let DisturbanceResult {
+        run_queue_ppm,
+        foreign_cpu_ppm,
+        foreign_bytes,
+    } = disturbance;
+    [run_queue_ppm, foreign_cpu_ppm, foreign_bytes]
+        .iter()
+        .flatten()
+        .count()
 }
 
 fn count_footprint_values(footprint: &FootprintResult) -> usize {
@@ -326,6 +340,7 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
             serving,
             optimizations: _,
             fabric: _,
+            disturbance,
             emulated: _,
             protocols,
         } = result;
@@ -343,7 +358,7 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
         }
         *cpu_percent = None;
         (*directions, *flush, *ping) = (None, None, None);
-        (*flows, *read_back, *serving) = (None, None, None);
+        (*flows, *read_back, *serving, *disturbance) = (None, None, None, None);
         if let Some(call) = call {
             (call.mean_nanos, call.deviation_nanos) = (None, None);
             (call.clock_nanos, call.hop_nanos) = (None, None);

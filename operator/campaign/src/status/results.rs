@@ -4,7 +4,7 @@
 use crds::record::ProtocolUse;
 use crds::v1alpha1::{
     ArmResult, CallResult, CaseValidity, ComparisonEnd, ComparisonResult, DirectionsResult,
-    ExpectationResult, FactorEffectResult, FlowsResult, FlushResult, FootprintResult, InconclusiveReason,
+    DisturbanceResult, ExpectationResult, FactorEffectResult, FlowsResult, FlushResult, FootprintResult, InconclusiveReason,
     KneePosition, Metric, NodeResult, OptimizationResult, PairResult, PingResult, ProtocolResult,
     ReadBackResult, ServingResult, SweepKnee, SweepPoint, SweepResult, WithheldReason,
 };
@@ -16,8 +16,8 @@ use crate::format::clipped;
 use crate::plan::Plan;
 use crate::stats::{RoundsToSettle, median_of, percent_change};
 use crate::summarize::{
-    CallSummary, CellSummary, Directions, FlowsSummary, FootprintSummary, Knee, NodeDeviation, Observations,
-    PairDeviation, RatePoint, Serving, Summary, SweepSummary,
+    CallSummary, CellSummary, Directions, Disturbance, FlowsSummary, FootprintSummary, Knee, NodeDeviation,
+    Observations, PairDeviation, RatePoint, Serving, Summary, SweepSummary,
 };
 
 /// Number of parts per million in 1.
@@ -133,6 +133,7 @@ pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> BoundedList<ArmResu
             serving: cell.observations.serving.as_ref().map(serving),
             optimizations: optimizations.collect(),
             fabric: cell.fabric.as_ref().map(|proof| proof.proof),
+            disturbance: cell.disturbance.as_ref().map(disturbance),
             emulated: cell.emulated,
             protocols: cell.protocols.iter().take(MAX_PROTOCOLS).map(protocol).collect(),
         }
@@ -146,6 +147,15 @@ fn protocol(found: &ProtocolUse) -> ProtocolResult {
         lanes: clipped(&found.lanes, MAX_TEXT),
         count: found.count,
         steps: found.steps.clone(),
+    }
+}
+
+fn disturbance(found: &Disturbance) -> DisturbanceResult {
+    let ppm = |share: f64| (share * PPM).round() as u64;
+    DisturbanceResult {
+        run_queue_ppm: found.run_queue_share.map(ppm),
+        foreign_cpu_ppm: found.foreign_cpu_share.map(ppm),
+        foreign_bytes: found.foreign_bytes,
     }
 }
 
@@ -345,6 +355,7 @@ fn withheld(reason: &Withheld) -> Option<WithheldReason> {
         Withheld::Contradicted { .. } => Some(WithheldReason::FabricContradicted),
         Withheld::DifferentDevices { .. } => Some(WithheldReason::DifferentDevices),
         Withheld::ControlViolated { .. } => Some(WithheldReason::ControlViolated),
+        Withheld::InterfaceShared { .. } => Some(WithheldReason::InterfaceShared),
         Withheld::NotEngaged { .. } | Withheld::NoEffect { .. } => Some(WithheldReason::NotEngaged),
         Withheld::NotApplicable { .. } => Some(WithheldReason::NotApplicable),
         Withheld::NotAnalyzed { .. } => Some(WithheldReason::NotAnalyzed),

@@ -17,7 +17,7 @@ use super::rounds::Rounds;
 use super::settings::{self, SettingsEvidence};
 use super::statistic::{cpu_percent, latency};
 use super::{
-    CallSummary, CaseCheck, CaseProof, EndpointIndex, Evidence, FootprintSummary, Invalid, METRICS,
+    CallSummary, CaseCheck, CaseProof, Disturbance, EndpointIndex, Evidence, FootprintSummary, Invalid, METRICS,
     Observations, RoundSummary, bounded_statistic, calls, evidence, footprint, offload,
 };
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
@@ -86,6 +86,9 @@ pub struct CellSummary {
     pub evidence: Vec<Evidence>,
     /// Weakest proof among the measured cases.
     pub fabric: Option<CaseProof>,
+    /// Other work on the machines and interfaces in the valid cases; `None` if nothing is known about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disturbance: Option<Disturbance>,
     /// Whether the provider executed the operations in software; `None` if the question does not apply to these
     /// operations.
     pub emulated: Option<Answer>,
@@ -356,10 +359,8 @@ fn invalid(cases: &[CheckedCase<'_>]) -> Vec<InvalidCases> {
 }
 
 impl CellSummary {
-    /// Proof of the cell if it contradicts the requested fabric.
-    pub fn contradicting_proof(&self) -> Option<&CaseProof> {
-        self.fabric
-            .as_ref()
-            .filter(|proof| proof.proof == FabricProof::Contradicted)
+    /// Proof of the cell if it is `proof`.
+    pub fn proof_if(&self, proof: FabricProof) -> Option<&CaseProof> {
+        self.fabric.as_ref().filter(|found| found.proof == proof)
     }
 }

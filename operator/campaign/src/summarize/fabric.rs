@@ -1,7 +1,9 @@
 //! Proves that the bytes used the requested fabric, by comparing the byte counters of interfaces with the payload.
 //!
 //! Every interface must have sent at least the bytes that its rails posted, and received at least the bytes sent to its
-//! rails. A reading that is smaller than its own case's payload contradicts the fabric.
+//! rails. A reading that is smaller than its own case's payload contradicts the fabric. A reading that is larger than the
+//! payload and everything that belongs to it shows other traffic. Such an interface is `Shared`: the other traffic could
+//! also have caused the counts that cover the payload, and it disturbs the measurement.
 //!
 //! Pairs that run concurrently and share an interface, such as all workers on the same machine, see each other's bytes,
 //! so their readings are evaluated jointly: at least one of them must cover the payloads of all pairs. If the windows
@@ -12,25 +14,23 @@ mod command;
 mod expected_traffic;
 mod log_lines;
 mod provider;
+mod reading;
 mod requested;
 mod software;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crds::assignment::{Pass, Workload};
-use crds::record::InterfaceDelta;
 use crds::v1alpha1::FabricProof;
 use serde::Serialize;
 
 pub(super) use log_lines::warnings as log_warnings;
+pub use reading::COVERAGE;
 
+use self::reading::{InterfaceReading, ReadSide, Traffic, WarmUps};
 use super::{CaseCheck, CaseProof, EndpointIndex};
-use crate::collect::{Case, CaseOutcome, Measured, Reports, Side};
-use crate::plan::Plan;
-
-/// Fraction of the payload that byte counters must cover. Headers can only increase the counters. The tolerance of 1%
-/// allows for counters that are read while the last frame is still in flight.
-pub const COVERAGE: f64 = 0.99;
+use crate::collect::{Case, CaseOutcome, Measured, Reports};
+use crate::plan::{Plan, PlannedScenario};
 
 /// Proof that the bytes of a whole run used the fabric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -48,6 +48,9 @@ pub struct FabricEvidence {
     pub counted_bytes: Option<u64>,
     /// Payload bytes that these interfaces had to send in the same cases.
     pub payload_bytes: u64,
+    /// Bytes beyond the payload and everything that belongs to it, in the direction of each reading with more of them;
+    /// `None` if no counters were read.
+    pub foreign_bytes: Option<u64>,
 }
 
 /// The proofs of all cases, and the readings on which they are based.
@@ -55,49 +58,9 @@ pub struct FabricEvidence {
 pub(super) struct Proofs {
     /// One entry per case; `None` for a case without measurements, and for calls outside the fabric.
     pub(super) cases: Vec<Option<CaseProof>>,
+    /// Bytes of other traffic on the interfaces of each case; `None` without a reading.
+    pub(super) foreign_bytes: Vec<Option<u64>>,
     readings: Vec<InterfaceReading>,
-}
-
-/// Readings of one interface while overlapping cases ran.
-#[derive(Debug)]
-struct InterfaceReading {
-    interface: String,
-    /// Description of the counts, for the reason given for the proof.
-    counters: String,
-    end_nanos: u64,
-    /// Bytes of each case, by its index.
-    cases: BTreeMap<usize, TrafficBytes>,
-}
-
-/// Bytes that an interface was expected to carry, and the largest byte counts of a reading.
-#[derive(Clone, Copy, Debug, Default)]
-struct TrafficBytes {
-    expected_sent: u64,
-    expected_received: u64,
-    counted_sent: u64,
-    counted_received: u64,
-}
-
-impl TrafficBytes {
-    fn covers(&self) -> bool {
-        let covered = |counted: u64, expected: u64| counted as f64 >= expected as f64 * COVERAGE;
-        covered(self.counted_sent, self.expected_sent)
-            && covered(self.counted_received, self.expected_received)
-    }
-}
-
-impl InterfaceReading {
-    /// Payloads of all cases, and the largest reading of any of them.
-    fn total(&self) -> TrafficBytes {
-        self.cases
-            .values()
-            .fold(TrafficBytes::default(), |total, case| TrafficBytes {
-                expected_sent: total.expected_sent + case.expected_sent,
-                expected_received: total.expected_received + case.expected_received,
-                counted_sent: total.counted_sent.max(case.counted_sent),
-                counted_received: total.counted_received.max(case.counted_received),
-            })
-    }
 }
 
 /// Block, arm, host and interface: the key of readings that are compared together.
@@ -119,7 +82,8 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
         if is_command || plan.is_off_fabric(scenario, case.arm) {
             continue;
         }
-        let (initiator, target) = expected_traffic::expected_traffic(&scenario.assignment.workload, measured);
+        let workload = &scenario.assignment.workload;
+        let (initiator, target) = expected_traffic::expected_traffic(workload, measured);
         for (rank, side, expected) in [
             (case.initiator, &measured.initiator, initiator),
             (case.target, &measured.target, target),
@@ -127,14 +91,18 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
             for delta in &side.interfaces {
                 let host = host(reports, case, rank);
                 let key = (case.block, case.arm, host, delta.name.clone());
-                add(
-                    readings.entry(key).or_default(),
+                let read = ReadSide {
                     index,
                     case,
                     side,
-                    delta,
-                    &expected,
-                );
+                    expected: &expected,
+                    warm_ups: match plan.many_to_many {
+                        Some(_) => WarmUps::Before,
+                        None if workload.is_bidirectional() => WarmUps::OfPeer,
+                        None => WarmUps::OfOtherCases,
+                    },
+                };
+                reading::add(readings.entry(key).or_default(), &read, delta);
             }
         }
     }
@@ -145,6 +113,7 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
             readings_by_case.entry(*case).or_default().push(reading);
         }
     }
+    let unmeasured = hosts_of_unmeasured_cases(reports);
     let prove_case = |index: usize| {
         let (case, measured) = measured_case(reports, index)?;
         let scenario = plan.scenarios.get(case.scenario)?;
@@ -162,13 +131,49 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
             }
             let workload = plan.scenarios.get(case.scenario);
             let workload = workload.map(|scenario| &scenario.assignment.workload);
-            proof(plan, workload, index, case, measured, case_readings, endpoints)
+            let proof = proof(plan, workload, index, case, measured, case_readings, endpoints);
+            let is_beside_unmeasured = hosts(reports, case)
+                .into_iter()
+                .any(|host| unmeasured.contains(&(case.block, case.arm, host)));
+            match proof.proof {
+                FabricProof::Shared if is_beside_unmeasured => CaseProof {
+                    proof: FabricProof::Declared,
+                    reason: format!(
+                        "a pair without measurements used the same host at the same time, so its bytes are unknown: {}",
+                        proof.reason
+                    ),
+                },
+                _ => proof,
+            }
         }))
+    };
+    let foreign_bytes = |index: usize| {
+        let (case, measured) = measured_case(reports, index)?;
+        let is_command = |scenario: &PlannedScenario| scenario.assignment.workload.command().is_some();
+        if plan.scenarios.get(case.scenario).is_some_and(is_command) {
+            return command::foreign_bytes(reports, case, measured);
+        }
+        let readings = readings_by_case.get(&index)?;
+        let excess = readings.iter().map(|reading| reading.excess());
+        excess
+            .map(|excess| excess.map_or(0, |excess| excess.bytes()))
+            .max()
     };
     Proofs {
         cases: (0..reports.cases.len()).map(prove_case).collect(),
+        foreign_bytes: (0..reports.cases.len()).map(foreign_bytes).collect(),
         readings,
     }
+}
+
+/// Block, arm and host of every measured block's case without measurements, whose traffic is unknown.
+fn hosts_of_unmeasured_cases(reports: &Reports) -> BTreeSet<(u32, usize, String)> {
+    let failed = reports
+        .cases
+        .iter()
+        .filter(|case| matches!(case.outcome, CaseOutcome::Failed(_)) && case.pass == Pass::Measure);
+    let hosts = failed.flat_map(|case| hosts(reports, case).map(|host| (case.block, case.arm, host)));
+    hosts.collect()
 }
 
 fn measured_case(reports: &Reports, index: usize) -> Option<(&Case, &Measured)> {
@@ -194,42 +199,6 @@ fn host(reports: &Reports, case: &Case, rank: u32) -> String {
 /// Host names of the initiator and the target of `case`.
 fn hosts(reports: &Reports, case: &Case) -> [String; 2] {
     [case.initiator, case.target].map(|rank| host(reports, case, rank))
-}
-
-fn add(
-    readings: &mut Vec<InterfaceReading>,
-    index: usize,
-    case: &Case,
-    side: &Side,
-    delta: &InterfaceDelta,
-    expected: &expected_traffic::ExpectedTraffic,
-) {
-    let end_nanos = case.started_nanos + delta.interval_nanos.max(side.window_nanos);
-    let overlapping = readings
-        .iter_mut()
-        .find(|reading| case.started_nanos < reading.end_nanos);
-    let reading = match overlapping {
-        Some(reading) => reading,
-        None => {
-            readings.push(InterfaceReading {
-                interface: delta.name.clone(),
-                counters: software::counters(delta),
-                end_nanos,
-                cases: BTreeMap::new(),
-            });
-            let Some(reading) = readings.last_mut() else {
-                return;
-            };
-            reading
-        }
-    };
-    reading.end_nanos = reading.end_nanos.max(end_nanos);
-    let bytes = reading.cases.entry(index).or_default();
-    bytes.expected_sent += expected.sent_on(&delta.rails);
-    bytes.expected_received += expected.received_on(&delta.rails);
-    let (sent, received) = software::counted_bytes(delta);
-    bytes.counted_sent = bytes.counted_sent.max(sent);
-    bytes.counted_received = bytes.counted_received.max(received);
 }
 
 fn proof(
@@ -314,6 +283,15 @@ fn proof(
     let mut names: Vec<&str> = readings.iter().map(|reading| reading.counters.as_str()).collect();
     names.sort_unstable();
     names.dedup();
+    let excesses = readings
+        .iter()
+        .filter_map(|reading| Some((reading, reading.excess()?)));
+    if let Some((reading, excess)) = excesses.max_by_key(|(_, excess)| excess.bytes()) {
+        return CaseProof {
+            proof: FabricProof::Shared,
+            reason: excess.message(&reading.counters),
+        };
+    }
     CaseProof {
         proof: FabricProof::Verified,
         reason: format!("the byte counters of {} cover the payload", names.join(", ")),
@@ -342,7 +320,7 @@ pub(super) fn run_evidence(
     let mut interfaces: Vec<String> = readings.iter().map(|reading| reading.interface.clone()).collect();
     interfaces.sort_unstable();
     interfaces.dedup();
-    let totals: Vec<TrafficBytes> = readings.iter().map(|reading| reading.total()).collect();
+    let totals: Vec<Traffic> = readings.iter().map(|reading| reading.total()).collect();
     let counted: u64 = totals.iter().map(|total| total.counted_sent).sum();
     Some(FabricEvidence {
         proof: weakest.proof,
@@ -350,6 +328,10 @@ pub(super) fn run_evidence(
         reason: weakest.reason.clone(),
         counted_bytes: (!interfaces.is_empty()).then_some(counted),
         payload_bytes: totals.iter().map(|total| total.expected_sent).sum(),
+        foreign_bytes: (!interfaces.is_empty()).then(|| {
+            let excesses = readings.iter().filter_map(|reading| reading.excess());
+            excesses.map(|excess| excess.bytes()).sum()
+        }),
         interfaces,
     })
 }

@@ -19,7 +19,7 @@ const ENGAGEMENTS: [Engagement; 4] = [
 ];
 
 /// Metrics of an arm.
-pub(super) const METRICS: [ResultMetric; 21] = [
+pub(super) const METRICS: [ResultMetric; 23] = [
     metric(
         "fabricbench_arm_latency_seconds",
         "seconds",
@@ -308,6 +308,46 @@ pub(super) const METRICS: [ResultMetric; 21] = [
             emit_single(
                 found
                     .and_then(|found| found.slope_bytes)
+                    .map(|bytes| bytes as f64),
+                emit,
+            );
+        }),
+    ),
+    metric(
+        "fabricbench_arm_disturbance_ratio",
+        "ratio",
+        "Other work on the machines in the valid cases: time that a thread of the instrument waited for a CPU as a share of the          measured time, and CPU time of other processes as a share of the worker's CPUs",
+        &[
+            RUN_NAMESPACE,
+            RUN,
+            SCENARIO,
+            SIZE,
+            ARM,
+            label("disturbance", "run_queue, foreign_cpu"),
+        ],
+        Samples::Arm(|arm, emit| {
+            if let Some(found) = arm.observed.as_ref().and_then(|observed| observed.disturbance) {
+                for (disturbance, ppm) in [
+                    ("run_queue", found.run_queue_ppm),
+                    ("foreign_cpu", found.foreign_cpu_ppm),
+                ] {
+                    if let Some(ppm) = ppm {
+                        emit(&[disturbance], ppm as f64 / PPM);
+                    }
+                }
+            }
+        }),
+    ),
+    metric(
+        "fabricbench_arm_foreign_bytes",
+        "bytes",
+        "Bytes of other traffic on the network interfaces in the valid cases",
+        ARM_LABELS,
+        Samples::Arm(|arm, emit| {
+            let found = arm.observed.as_ref().and_then(|observed| observed.disturbance);
+            emit_single(
+                found
+                    .and_then(|found| found.foreign_bytes)
                     .map(|bytes| bytes as f64),
                 emit,
             );

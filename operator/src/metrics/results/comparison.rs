@@ -17,7 +17,7 @@ const VERDICTS: [Verdict; 4] = [
 ];
 
 const WITHHELD: &str = "NotMeasured, FabricContradicted, DifferentDevices, ControlViolated, NotEngaged, NotApplicable, \
-     NotAnalyzed";
+     NotAnalyzed, InterfaceShared";
 
 const COMPARISON_LABELS: &[Label] = &[
     RUN_NAMESPACE,

@@ -20,9 +20,10 @@ const OUTCOMES: [Outcome; 4] = [
     Outcome::Suspect,
     Outcome::Untrusted,
 ];
-const PROOFS: [FabricProof; 3] = [
+const PROOFS: [FabricProof; 4] = [
     FabricProof::Verified,
     FabricProof::Declared,
+    FabricProof::Shared,
     FabricProof::Contradicted,
 ];
 const EXPECTATIONS: [&str; 3] = ["Met", "NotMet", "Inconclusive"];
@@ -160,7 +161,7 @@ pub(super) const METRICS: [ResultMetric; 15] = [
         &[
             RUN_NAMESPACE,
             RUN,
-            label("proof", "Verified, Declared, Contradicted"),
+            label("proof", "Verified, Declared, Shared, Contradicted"),
         ],
         Samples::Run(|run, emit| emit_enum_if_known(&PROOFS, run.proof, &[], emit)),
     ),

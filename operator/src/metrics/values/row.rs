@@ -1,9 +1,9 @@
 //! Values of one arm, comparison or pair at one size, as integers.
 
 use crds::v1alpha1::{
-    ArmResult, BenchmarkRunStatus, CallResult, CaseValidity, ComparisonResult, DirectionsResult, Engagement,
-    FlowsResult, FlushResult, FootprintResult, Metric, Optimization, PairResult, PingResult, ReadBackResult,
-    ServingResult, Verdict, WithheldReason,
+    ArmResult, BenchmarkRunStatus, CallResult, CaseValidity, ComparisonResult, DirectionsResult,
+    DisturbanceResult, Engagement, FlowsResult, FlushResult, FootprintResult, Metric, Optimization,
+    PairResult, PingResult, ReadBackResult, ServingResult, Verdict, WithheldReason,
 };
 
 use super::names::NameTable;
@@ -50,6 +50,8 @@ pub struct ObservedValues {
     pub footprint: Option<FootprintResult>,
     pub flows: Option<FlowsResult>,
     pub read_back: Option<ReadBackResult>,
+    /// Other work on the machines and interfaces.
+    pub disturbance: Option<DisturbanceResult>,
     pub first_batch_nanos: Option<u64>,
     pub reported_latency_nanos: Option<u64>,
     pub reported_bytes_per_second: Option<u64>,
@@ -164,6 +166,7 @@ fn observed_values(result: &ArmResult) -> Option<Box<ObservedValues>> {
         footprint: result.footprint,
         flows: result.flows,
         read_back: result.read_back,
+        disturbance: result.disturbance,
         first_batch_nanos: result.first_batch_nanos,
         reported_latency_nanos: result.reported_latency_nanos,
         reported_bytes_per_second: result.reported_bytes_per_second,

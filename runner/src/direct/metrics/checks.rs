@@ -1,6 +1,10 @@
 //! Checks whether a measurement is incorrect or was disturbed. Performs no I/O.
 
-use crds::record::{FabricFacts, LINE_RATE_TOLERANCE, Posted, SideReport};
+use crds::interface_load::InterfaceLoad;
+use crds::record::{
+    CpuContention, FabricFacts, LINE_RATE_TOLERANCE, MAX_FOREIGN_CPU_SHARE, MAX_RUN_QUEUE_SHARE, Posted,
+    SideReport,
+};
 
 use crate::direct::request::RequestedScenario;
 
@@ -58,10 +62,12 @@ pub(super) fn check(side: &SideReport, in_flight: f64, fabric: Option<&FabricFac
     }
 }
 
-/// Disturbances of the measurement on each side.
-pub(super) fn warnings(sides: [&SideReport; 2]) -> Vec<String> {
+/// Disturbances of the measurement on each side. `two_way` is true if the server also sends messages, or warms up while the
+/// client already measures.
+pub(super) fn warnings(sides: [&SideReport; 2], two_way: bool) -> Vec<String> {
     let mut found = Vec::new();
-    for (side, name) in sides.into_iter().zip(["client", "server"]) {
+    let [client, server] = sides;
+    for (side, peer, name) in [(client, server, "client"), (server, client, "server")] {
         if side.throttled_nanos.is_some_and(|nanos| nanos > 0) {
             found.push(format!(
                 "{name}: the CPU limit of the cgroup throttled the process; raise the limit and measure again"
@@ -72,6 +78,8 @@ pub(super) fn warnings(sides: [&SideReport; 2]) -> Vec<String> {
                 "{name}: a measuring thread left its CPU; reserve the CPUs for the measurement"
             ));
         }
+        found.extend(contended(name, side, peer));
+        found.extend(shared_interfaces(name, side, peer, two_way));
         if side.governor_changed {
             found.push(format!(
                 "{name}: the CPU frequency governor changed; set it before the measurement"
@@ -79,4 +87,75 @@ pub(super) fn warnings(sides: [&SideReport; 2]) -> Vec<String> {
         }
     }
     found
+}
+
+/// Competition of other work for the CPUs of the side `name`. The side `peer` may run on the same machine.
+fn contended(name: &str, side: &SideReport, peer: &SideReport) -> Vec<String> {
+    let Some(contention) = &side.contention else {
+        return Vec::new();
+    };
+    let wait = contention.longest_run_queue_nanos.unwrap_or_default();
+    let waiting = wait as f64 / contention.interval_nanos as f64;
+    let waiting = (waiting > MAX_RUN_QUEUE_SHARE).then(|| {
+        format!(
+            "{name}: a thread waited for a CPU for {:.1} % of the measured time; reserve more CPUs, or stop other work",
+            waiting * 100.0
+        )
+    });
+    let on_same_cpus = peer.contention.iter().filter(|peer| peer.shares_cpus(contention));
+    let measuring: u64 = on_same_cpus.map(|peer| peer.own_nanos).sum();
+    // A single measurement is short compared with the steps of the kernel's counters.
+    let step = i128::from(CpuContention::STEP_NANOS) * i128::from(contention.cpu_count());
+    let foreign = contention.foreign_cpu(i128::from(contention.own_nanos) + i128::from(measuring) + step);
+    let foreign = foreign
+        .and_then(|foreign| foreign.share())
+        .filter(|share| *share > MAX_FOREIGN_CPU_SHARE);
+    let foreign = foreign.map(|share| {
+        format!(
+            "{name}: other processes used {:.0} % of the CPUs; stop them, or reserve the CPUs for the measurement",
+            share * 100.0
+        )
+    });
+    waiting.into_iter().chain(foreign).collect()
+}
+
+/// Interfaces of the side `name` that counted more bytes than both directions of the measurement together can have caused.
+fn shared_interfaces(name: &str, side: &SideReport, peer: &SideReport, two_way: bool) -> Vec<String> {
+    let posted = |side: &SideReport| {
+        side.posted.as_ref().map_or((0, 0), |posted| {
+            let bytes = posted
+                .counters
+                .bytes_per_rail
+                .iter()
+                .fold(0, |sum: u64, bytes| sum.saturating_add(*bytes));
+            let pings = posted.ping.as_ref().map_or(0, |ping| {
+                2 * (ping.idle.histogram.count() + ping.loaded.histogram.count())
+            });
+            (bytes, posted.counters.posts.saturating_add(pings))
+        })
+    };
+    let (own, theirs) = (posted(side), posted(peer));
+    let times = if two_way { 2 } else { 1 };
+    let payload = own.0.saturating_add(theirs.0).saturating_mul(times);
+    // Both sides may use the interface, and the direction of the payload does not matter for a rough comparison.
+    let load = InterfaceLoad {
+        sent: payload,
+        received: payload,
+        messages: own.1.saturating_add(theirs.1).saturating_mul(2 * times),
+        sides: 2,
+    };
+    let shared = side.interfaces.iter().filter_map(|delta| {
+        let sent = delta.tx_bytes.saturating_sub(load.most_sent(delta.tx_packets));
+        let received = delta.rx_bytes.saturating_sub(load.most_received(delta.rx_packets));
+        let foreign = sent.max(received);
+        (foreign > 0).then(|| {
+            format!(
+                "{name}: {} counted {} bytes for {payload} bytes of payload, so it also carried other traffic; stop that traffic, \
+                 or use another interface",
+                delta.name,
+                delta.tx_bytes.max(delta.rx_bytes)
+            )
+        })
+    });
+    shared.collect()
 }

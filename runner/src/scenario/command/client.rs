@@ -1,6 +1,6 @@
 //! The initiator's side of a measured case: executes the client and reads the case's result from its output.
 
-use command_output::{ParseError, Printed, log, parse, select};
+use command_output::{ParseError, Printed, log, most_payload, parse, select};
 use crds::assignment::{CommandWorkload, Extent};
 use crds::record::{CaseFailure, CommandProgram, CommandReport, FabricFacts, FailureReason, PrintedRange};
 
@@ -90,6 +90,7 @@ fn report(workload: &CommandWorkload, size: u64, output: &Output) -> Result<Comm
         bytes_per_second: row.bytes_per_second(),
         bandwidth_range: row.bandwidth.as_ref().map(range),
         payload_bytes: row.payload_bytes,
+        most_payload_bytes: most_payload(&rows, size),
         log: log::read_streams(CommandProgram::Client, output.stdout(), output.stderr()),
         fallbacks: Vec::new(),
     })

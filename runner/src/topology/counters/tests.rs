@@ -42,7 +42,10 @@ fn bytes_of(deltas: &[InterfaceDelta]) -> Vec<(&str, u64, u64)> {
 
 #[test]
 fn counts_the_interface_of_this_network_namespace() {
-    let later = NET_DEV.replace("1000 ", "1500 ").replace("2000 ", "2700 ");
+    let later = NET_DEV
+        .replace("1000 ", "1500 ")
+        .replace("2000 ", "2700 ")
+        .replace(" 20    0", " 25    0");
     let deltas = counter_difference(
         &[
             rail(Some("eth0"), Some(5)),
@@ -56,6 +59,7 @@ fn counts_the_interface_of_this_network_namespace() {
         &[("proc/self/net/dev", &later)],
     );
     assert_eq!(bytes_of(&deltas), [("eth0", 700, 500)]);
+    assert_eq!((deltas[0].tx_packets, deltas[0].rx_packets), (Some(5), Some(0)));
     assert_eq!(deltas[0].rails, [0, 2]);
     assert_eq!(
         (deltas[0].line_bits_per_second, deltas[0].retransmits),
@@ -119,6 +123,7 @@ fn converts_infiniband_counters_from_words_to_bytes() {
         &[(&sent, "150"), (&received, "101")],
     );
     assert_eq!(bytes_of(&deltas), [("mlx5_0", 200, 4)]);
+    assert_eq!((deltas[0].tx_packets, deltas[0].rx_packets), (None, None));
 }
 
 #[test]

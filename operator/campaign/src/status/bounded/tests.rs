@@ -2,7 +2,7 @@
 
 use crds::v1alpha1::{
     AttemptState, AttemptStatus, CallResult, CallSection, CaseValidity, Condition, DirectionsResult,
-    Engagement, EnvironmentSummary, ExecutionStatus, ExpectationOutcome, ExpectationResult, FlowsResult,
+    DisturbanceResult, Engagement, EnvironmentSummary, ExecutionStatus, ExpectationOutcome, ExpectationResult, FlowsResult,
     InconclusiveReason, KneePosition, Metric, Optimization, OptimizationResult, PairResult, PingResult,
     PlacementStatus, RpcPayload, SweepKnee, SweepPoint, SweepResult,
 };
@@ -45,6 +45,11 @@ fn result(arm_index: usize, size: u64) -> ArmResult {
         completions_per_second: Some(123_456_789),
         cpu_nanos_per_gib: Some(123_456_789),
         cpu_percent: Some(199),
+        disturbance: Some(DisturbanceResult {
+            run_queue_ppm: Some(123_456),
+            foreign_cpu_ppm: Some(123_456),
+            foreign_bytes: Some(123_456_789_012),
+        }),
         optimizations: [
             Optimization::Inject,
             Optimization::Doorbell,
@@ -283,7 +288,7 @@ fn shortens_messages_before_omitting_values_and_counts_omitted_values() {
     let fitted = fit(status);
     assert!(fitted.results.iter().all(|one| one.p95_nanos.is_none()));
     let dropped = 200 - fitted.results.len() as u32;
-    let values_per_result = 30;
+    let values_per_result = 33;
     // p50, p99, the throughput, and the two values that a command reports.
     let left = 5;
     let result_values =

@@ -134,6 +134,8 @@ mod tests {
             rails: rails.to_vec(),
             tx_bytes: *tx_bytes,
             rx_bytes: 0,
+            tx_packets: None,
+            rx_packets: None,
             software: None,
             retransmits: None,
             interval_nanos: 1,

@@ -2,16 +2,28 @@
 //!
 //! The interfaces of a worker's rails must have counted at least the number of transferred bytes that the tool reports.
 //! The tool does not report the direction, so the larger of the two byte counts, sent or received, is used. Log lines
-//! may contradict the fabric (`log_lines`).
+//! may contradict the fabric (`log_lines`). Counts above everything that the reported messages can have caused show other
+//! traffic, or traffic that the command does not report.
+
+use std::collections::BTreeSet;
 
 use command_output::log;
+use crds::interface_load::InterfaceLoad;
+use crds::record::InterfaceDelta;
 use crds::v1alpha1::FabricProof;
 
 use super::log_lines::{self, logs};
+use super::reading::Excess;
 use super::{COVERAGE, hosts, software};
 use crate::collect::{Case, CaseOutcome, Measured, Reports, Side};
 use crate::plan::Plan;
 use crate::summarize::CaseProof;
+
+/// Messages in each direction that a tool exchanges without reporting them: its warm-up and its synchronization. Programs of
+/// fabtests warm up with 10 iterations (`INIT_OPTS` in fabtests/include/shared.h).
+const UNREPORTED_MESSAGES: u64 = 16;
+/// Fraction by which the payload may be larger than a tool reports, because it rounds its values.
+const ROUNDED: f64 = 0.05;
 
 /// Proof of one measured case of a command.
 pub(super) fn prove(plan: &Plan, reports: &Reports, case: &Case, measured: &Measured) -> CaseProof {
@@ -40,15 +52,12 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, case: &Case, measured: &Meas
     if let Some(looped) = software::loopback_proof(measured, &hosts(reports, case)) {
         return looped;
     }
-    let counted = |side: &&Side| {
-        let bytes = side.interfaces.iter().map(software::counted_bytes);
-        let (sent, received) = bytes.fold((0_u64, 0_u64), |sum, one| {
-            (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1))
-        });
-        sent.max(received)
-    };
     let with_counters = sides.iter().filter(|side| !side.interfaces.is_empty());
-    let least = with_counters.clone().map(counted).min().unwrap_or(0);
+    let least = with_counters
+        .clone()
+        .map(|side| counted_bytes(side).max())
+        .min()
+        .unwrap_or(0);
     let mut names: Vec<String> = with_counters
         .flat_map(|side| &side.interfaces)
         .map(software::counters)
@@ -77,10 +86,100 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, case: &Case, measured: &Meas
                 .to_owned(),
         );
     }
+    if let Some(excess) = excess(reports, case, measured) {
+        return CaseProof {
+            proof: FabricProof::Shared,
+            reason: format!(
+                "{}. If the command itself transfers more than it reports, for example in its warm-up, reduce that part",
+                excess.message(&names)
+            ),
+        };
+    }
     CaseProof {
         proof: FabricProof::Verified,
         reason: format!("the byte counters of {names} cover the payload that the command reports"),
     }
+}
+
+/// Sums of the bytes that the interfaces of `side` sent and received.
+fn counted_bytes(side: &Side) -> Counted {
+    let sums = side.interfaces.iter().map(software::counted_bytes);
+    let (sent, received) = sums.fold((0_u64, 0_u64), |sum, one| {
+        (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1))
+    });
+    Counted { sent, received }
+}
+
+/// Bytes that the interfaces of a side sent and received.
+struct Counted {
+    sent: u64,
+    received: u64,
+}
+
+impl Counted {
+    fn max(&self) -> u64 {
+        self.sent.max(self.received)
+    }
+}
+
+/// Bytes of other traffic; `None` if the tool does not report its payload, or without counters.
+pub(super) fn foreign_bytes(reports: &Reports, case: &Case, measured: &Measured) -> Option<u64> {
+    measured
+        .initiator
+        .posted
+        .as_ref()?
+        .command
+        .as_ref()?
+        .payload_bytes?;
+    let has_counters = !measured.initiator.interfaces.is_empty() || !measured.target.interfaces.is_empty();
+    has_counters.then(|| excess(reports, case, measured).map_or(0, |excess| excess.bytes()))
+}
+
+/// Bytes beyond those that the command can have caused, on the side with more of them; `None` if there are none, or if the
+/// tool does not report its payload.
+fn excess(reports: &Reports, case: &Case, measured: &Measured) -> Option<Excess> {
+    let report = measured.initiator.posted.as_ref()?.command.as_ref()?;
+    let payload = report.payload_bytes?;
+    let most = report.most_payload_bytes.unwrap_or(payload).max(payload);
+    // A tool that reports one direction may use both: the messages of a ping-pong are answered.
+    let messages = (most / case.size_bytes.max(1)).saturating_add(UNREPORTED_MESSAGES);
+    let one_way = (most as f64 * (1.0 + ROUNDED)) as u64;
+    let one_way = one_way.saturating_add(UNREPORTED_MESSAGES.saturating_mul(case.size_bytes));
+    let load = InterfaceLoad {
+        sent: one_way,
+        received: one_way,
+        messages: messages.saturating_mul(2),
+        sides: 1,
+    };
+    let names = |side: &Side| -> BTreeSet<String> {
+        let names = side.interfaces.iter().map(|delta| delta.name.clone());
+        names.collect()
+    };
+    let sides = [&measured.initiator, &measured.target];
+    let [initiator, target] = hosts(reports, case);
+    let has_both_sides = initiator == target && !names(sides[0]).is_disjoint(&names(sides[1]));
+    let load = if has_both_sides { load.plus(load) } else { load };
+    let found = sides
+        .iter()
+        .filter(|side| !side.interfaces.is_empty())
+        .filter_map(|side| {
+            let packets =
+                |packets: fn(&InterfaceDelta) -> Option<u64>| side.interfaces.iter().map(packets).sum();
+            let counted = counted_bytes(side);
+            Excess::find(
+                (
+                    counted.sent,
+                    payload,
+                    load.most_sent(packets(|delta| delta.tx_packets)),
+                ),
+                (
+                    counted.received,
+                    payload,
+                    load.most_received(packets(|delta| delta.rx_packets)),
+                ),
+            )
+        });
+    found.max_by_key(Excess::bytes)
 }
 
 /// Whether the command is also run in round 0 with its library's log enabled.

@@ -1,6 +1,7 @@
 //! Bytes that each side of a case must send and receive, by rail.
 
 use crds::assignment::Workload;
+use crds::interface_load::InterfaceLoad;
 use crds::v1alpha1::{Direction, TransferOperation};
 
 use crate::collect::{Measured, Side};
@@ -10,6 +11,14 @@ use crate::collect::{Measured, Side};
 pub(super) struct ExpectedTraffic {
     sent: Vec<u64>,
     received: Vec<u64>,
+    /// Bytes of replies that no record contains: at most this number of bytes is sent in addition to `sent`.
+    replies_sent: Vec<u64>,
+    /// At most this number of bytes is received in addition to `received`.
+    replies_received: Vec<u64>,
+    /// Messages in both directions.
+    messages: Vec<u64>,
+    /// Pings and their replies, over any rail.
+    pings: u64,
 }
 
 impl ExpectedTraffic {
@@ -20,16 +29,55 @@ impl ExpectedTraffic {
     pub(super) fn received_on(&self, rails: &[u32]) -> u64 {
         sum_over_rails(&self.received, rails)
     }
+
+    /// All traffic that the side may cause on an interface that `rails` use.
+    pub(super) fn load_on(&self, rails: &[u32]) -> InterfaceLoad {
+        InterfaceLoad {
+            sent: self
+                .sent_on(rails)
+                .saturating_add(sum_over_rails(&self.replies_sent, rails)),
+            received: self
+                .received_on(rails)
+                .saturating_add(sum_over_rails(&self.replies_received, rails)),
+            messages: sum_over_rails(&self.messages, rails).saturating_add(self.pings),
+            sides: 1,
+        }
+    }
 }
 
 fn sum_over_rails(bytes: &[u64], rails: &[u32]) -> u64 {
     let bytes_of_rail = |rail: &u32| bytes.get(*rail as usize).copied().unwrap_or_default();
-    rails.iter().map(bytes_of_rail).sum()
+    rails.iter().map(bytes_of_rail).fold(0, u64::saturating_add)
 }
 
 fn posted_bytes_per_rail(side: &Side) -> Vec<u64> {
     let posted = side.posted.as_ref();
     posted.map_or_else(Vec::new, |posted| posted.counters.bytes_per_rail.clone())
+}
+
+fn posts_per_rail(side: &Side) -> Vec<u64> {
+    let posted = side.posted.as_ref();
+    posted.map_or_else(Vec::new, |posted| posted.counters.posts_per_rail.clone())
+}
+
+/// Messages of both sides on each rail. The posts of the side that only answers are not always recorded: it answers a
+/// message with at most one.
+fn messages(workload: &Workload, measured: &Measured) -> Vec<u64> {
+    let [posted, answered] = [&measured.initiator, &measured.target].map(posts_per_rail);
+    let answers = match workload {
+        Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) if answered.is_empty() => {
+            posted.clone()
+        }
+        _ => answered,
+    };
+    add(posted, &answers)
+}
+
+/// Pings of the initiator and their replies.
+fn pings(measured: &Measured) -> u64 {
+    let posted = measured.initiator.posted.as_ref();
+    let ping = posted.and_then(|posted| posted.ping.as_ref());
+    ping.map_or(0, |ping| 2 * (ping.idle.count() + ping.loaded.count()))
 }
 
 fn add(mut bytes: Vec<u64>, other: &[u64]) -> Vec<u64> {
@@ -75,13 +123,25 @@ pub(super) fn expected_traffic(
             }
         }
     };
+    // The replies and the nested calls of a sample carry at most the bytes of its own calls.
+    let replies = match workload {
+        Workload::Rpc(_) | Workload::MemoryFootprint(_) => request.clone(),
+        _ => Vec::new(),
+    };
     let initiator = ExpectedTraffic {
-        sent: request.clone(),
-        received: response.clone(),
+        sent: request,
+        received: response,
+        replies_sent: Vec::new(),
+        replies_received: replies,
+        messages: messages(workload, measured),
+        pings: pings(measured),
     };
     let target = ExpectedTraffic {
-        sent: response,
-        received: request,
+        sent: initiator.received.clone(),
+        received: initiator.sent.clone(),
+        replies_sent: initiator.replies_received.clone(),
+        replies_received: Vec::new(),
+        ..initiator.clone()
     };
     (initiator, target)
 }

@@ -62,6 +62,8 @@ mod tests {
             rails: vec![0],
             tx_bytes: 1_000_000,
             rx_bytes: 500,
+            tx_packets: None,
+            rx_packets: None,
             software: Some(SoftwareDevice {
                 interface: "veth0".to_owned(),
                 packet_bytes: 9000,

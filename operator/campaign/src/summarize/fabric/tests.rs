@@ -2,7 +2,7 @@ use crds::assignment::AttemptIdentity;
 use crds::record::{HelloRecord, HostEnvironment, InterfaceDelta, PostingCounters};
 
 use super::*;
-use crate::collect::{FromStream, SidePosts};
+use crate::collect::{FromStream, Side, SidePosts};
 use crate::fixture::failed_case;
 use crate::validate::validate;
 
@@ -55,6 +55,8 @@ fn case(initiator: u32, started_nanos: u64, counted: u64) -> Case {
             rails: vec![0],
             tx_bytes: counted,
             rx_bytes: counted,
+            tx_packets: None,
+            rx_packets: None,
             software: None,
             retransmits: None,
             interval_nanos: WINDOW,
@@ -124,4 +126,89 @@ fn reading_below_the_payload_of_its_own_pair_contradicts_the_fabric() {
 fn pairs_that_run_one_after_another_have_separate_proofs() {
     let separate = vec![case(0, 0, PAYLOAD), case(2, 2 * WINDOW, PAYLOAD)];
     assert_eq!(proofs(separate), [FabricProof::Verified; 2]);
+}
+
+/// The proof of the only case, whose interface counted `counted` bytes.
+fn only_proof(counted: u64, others: Vec<Case>) -> CaseProof {
+    let run = crate::fixture::run_from_yaml(RUN);
+    let plan = crate::plan::plan(&validate(&run).unwrap()).unwrap();
+    let mut cases = vec![case(0, 0, counted)];
+    cases.extend(others);
+    let reports = Reports {
+        hellos: (0..4).map(hello).collect(),
+        cases,
+        ..Reports::default()
+    };
+    let proofs = prove(&plan, &reports, &EndpointIndex::new(&plan, &reports));
+    proofs.cases[0].clone().unwrap()
+}
+
+#[test]
+fn counts_far_above_the_payload_are_shared_with_the_factor() {
+    let found = only_proof(1226 * PAYLOAD, Vec::new());
+    assert_eq!(found.proof, FabricProof::Shared);
+    assert!(
+        found.reason.contains("1226 times the payload of 1000000"),
+        "{}",
+        found.reason
+    );
+    let found = only_proof(PAYLOAD * 3 / 2, Vec::new());
+    assert_eq!(found.proof, FabricProof::Shared);
+    assert!(
+        found.reason.contains(", 1.50 times the payload"),
+        "{}",
+        found.reason
+    );
+}
+
+#[test]
+fn repeated_packets_and_records_are_not_other_traffic() {
+    // 2 percent, and two records for each side.
+    let most = PAYLOAD + PAYLOAD / 50 + 2 * 2 * 16 * 1024;
+    assert_eq!(only_proof(most, Vec::new()).proof, FabricProof::Verified);
+}
+
+#[test]
+fn traffic_beside_a_case_without_measurements_is_not_attributed() {
+    let failed = Case {
+        block: 1,
+        round: 1,
+        restart: 0,
+        initiator: 2,
+        target: 3,
+        ..failed_case()
+    };
+    let found = only_proof(2 * PAYLOAD, vec![failed]);
+    assert_eq!(found.proof, FabricProof::Declared);
+    assert!(found.reason.contains("without measurements"), "{}", found.reason);
+}
+
+#[test]
+fn warm_ups_of_concurrent_pairs_are_not_other_traffic() {
+    let counted = 4 * PAYLOAD;
+    let warming = vec![case(0, 0, counted), case(2, 0, counted)];
+    assert_eq!(proofs(warming), [FabricProof::Verified; 2]);
+    let counted = 9 * PAYLOAD / 2;
+    let shared = vec![case(0, 0, counted), case(2, 0, counted)];
+    assert_eq!(proofs(shared), [FabricProof::Shared; 2]);
+}
+
+#[test]
+fn shared_is_the_weakest_proof_except_for_a_contradiction() {
+    let mut proofs = [
+        FabricProof::Verified,
+        FabricProof::Declared,
+        FabricProof::Contradicted,
+        FabricProof::Shared,
+    ];
+    proofs.sort_unstable();
+    assert_eq!(
+        proofs,
+        [
+            FabricProof::Contradicted,
+            FabricProof::Shared,
+            FabricProof::Declared,
+            FabricProof::Verified,
+        ]
+    );
 }

@@ -31,6 +31,8 @@ fn side(rails: u32, latency: &Histogram, number: u64) -> SideReport {
         rails: vec![rail],
         tx_bytes: number,
         rx_bytes: number,
+        tx_packets: Some(number),
+        rx_packets: Some(number),
         software: None,
         retransmits: Some(number),
         interval_nanos: number,
@@ -85,6 +87,14 @@ fn side(rails: u32, latency: &Histogram, number: u64) -> SideReport {
             },
         }),
         interfaces: (0..rails).map(interface).collect(),
+        contention: Some(crds::record::CpuContention {
+            interval_nanos: number,
+            run_queue_nanos: Some(number),
+            longest_run_queue_nanos: Some(number),
+            cpus: Some("0-95,192-287".to_owned()),
+            busy_nanos: Some(number),
+            own_nanos: number,
+        }),
         ..SideReport::default()
     }
 }
