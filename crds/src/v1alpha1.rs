@@ -58,11 +58,11 @@ pub use segment_transfer::{RateFormat, RateUnit, SegmentTransfer, SegmentWorkloa
 pub use starway::{LargeArray, PingpongFlag, SmallMessages, StreamingDuplex};
 pub use status::{
     ArmResult, BenchmarkRunStatus, CallCause, CallResult, CallSection, CaseValidity, ComparisonEnd,
-    ComparisonResult, Condition, DirectionsResult, DisturbanceResult, EndReason, Engagement, EnvironmentSummary,
-    ExpectationOutcome, ExpectationResult, FabricProof, FabricSummary, FlowsResult, FlushResult,
-    FootprintResult, InconclusiveReason, NodeResult, Optimization, OptimizationResult, Outcome, PairResult,
-    PingResult, PlacementStatus, Progress, ProtocolResult, ReadBackResult, RecordsReference, ServingResult,
-    State, Verdict, WithheldReason,
+    ComparisonResult, Condition, DirectionsResult, DisturbanceResult, EndReason, Engagement,
+    EnvironmentSummary, ExpectationOutcome, ExpectationResult, FabricProof, FabricSummary, FlowsResult,
+    FlushResult, FootprintResult, InconclusiveReason, NodeResult, Optimization, OptimizationResult, Outcome,
+    PairResult, PingResult, PlacementStatus, Progress, ProtocolResult, ReadBackResult, RecordsReference,
+    ServingResult, State, Verdict, WithheldReason,
 };
 pub use step_times::StepTimes;
 pub use sweep::{KneePosition, SweepKnee, SweepPoint, SweepResult};

@@ -197,11 +197,7 @@ fn outlook(comparison: &Comparison) -> Outlook {
             | Withheld::NotAnalyzed { .. }
             | Withheld::NotPrimary
             | Withheld::InterfaceShared { .. },
-        )
-            if comparison.role == Role::Variant =>
-        {
-            Outlook::Verdict
-        }
+        ) if comparison.role == Role::Variant => Outlook::Verdict,
         None
         | Some(
             Withheld::NoInterval { .. }

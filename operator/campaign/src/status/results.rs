@@ -4,9 +4,9 @@
 use crds::record::ProtocolUse;
 use crds::v1alpha1::{
     ArmResult, CallResult, CaseValidity, ComparisonEnd, ComparisonResult, DirectionsResult,
-    DisturbanceResult, ExpectationResult, FactorEffectResult, FlowsResult, FlushResult, FootprintResult, InconclusiveReason,
-    KneePosition, Metric, NodeResult, OptimizationResult, PairResult, PingResult, ProtocolResult,
-    ReadBackResult, ServingResult, SweepKnee, SweepPoint, SweepResult, WithheldReason,
+    DisturbanceResult, ExpectationResult, FactorEffectResult, FlowsResult, FlushResult, FootprintResult,
+    InconclusiveReason, KneePosition, Metric, NodeResult, OptimizationResult, PairResult, PingResult,
+    ProtocolResult, ReadBackResult, ServingResult, SweepKnee, SweepPoint, SweepResult, WithheldReason,
 };
 
 use super::bounded::{count_comparison_values, count_result_values};

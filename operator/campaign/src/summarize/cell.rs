@@ -17,8 +17,8 @@ use super::rounds::Rounds;
 use super::settings::{self, SettingsEvidence};
 use super::statistic::{cpu_percent, latency};
 use super::{
-    CallSummary, CaseCheck, CaseProof, Disturbance, EndpointIndex, Evidence, FootprintSummary, Invalid, METRICS,
-    Observations, RoundSummary, bounded_statistic, calls, evidence, footprint, offload,
+    CallSummary, CaseCheck, CaseProof, Disturbance, EndpointIndex, Evidence, FootprintSummary, Invalid,
+    METRICS, Observations, RoundSummary, bounded_statistic, calls, evidence, footprint, offload,
 };
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
 use crate::pilot::iterations_of;

@@ -2,9 +2,10 @@
 
 use crds::v1alpha1::{
     AttemptState, AttemptStatus, CallResult, CallSection, CaseValidity, Condition, DirectionsResult,
-    DisturbanceResult, Engagement, EnvironmentSummary, ExecutionStatus, ExpectationOutcome, ExpectationResult, FlowsResult,
-    InconclusiveReason, KneePosition, Metric, Optimization, OptimizationResult, PairResult, PingResult,
-    PlacementStatus, RpcPayload, SweepKnee, SweepPoint, SweepResult,
+    DisturbanceResult, Engagement, EnvironmentSummary, ExecutionStatus, ExpectationOutcome,
+    ExpectationResult, FlowsResult, InconclusiveReason, KneePosition, Metric, Optimization,
+    OptimizationResult, PairResult, PingResult, PlacementStatus, RpcPayload, SweepKnee, SweepPoint,
+    SweepResult,
 };
 
 use super::*;
