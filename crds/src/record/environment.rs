@@ -75,8 +75,7 @@ impl HostEnvironment {
     /// Number of CPUs that the worker can use at the same time: those that it may use, or the CPU limit of its cgroup if
     /// that is smaller. `None` if neither is known.
     pub fn cpu_count(&self) -> Option<f64> {
-        let allowed =
-            Some(cpu_list::parse(&self.cpus_allowed).len() as f64).filter(|count| *count > 0.0);
+        let allowed = Some(cpu_list::parse(&self.cpus_allowed).len() as f64).filter(|count| *count > 0.0);
         let limit = self.cpu_limit_millis.map(|millis| millis as f64 / 1e3);
         allowed.into_iter().chain(limit).min_by(f64::total_cmp)
     }
