@@ -57,7 +57,7 @@ const LOGS: [(CommandTool, &str, bool); 9] = [
     ),
 ];
 /// Number of damaged copies of each output and kind of damage.
-const COPIES: u64 = 100;
+const COPIES: u64 = 40;
 
 /// Pseudorandom numbers (SplitMix64).
 struct Random(u64);
