@@ -2,6 +2,7 @@
 
 use crate::Row;
 use crate::lines::Line;
+use crate::log;
 
 /// Maximum number of lines that are shown.
 const MAX_SHOWN: usize = 3;
@@ -57,8 +58,11 @@ pub struct UnknownLines {
 }
 
 impl UnknownLines {
-    /// Adds a line.
+    /// Adds a line, unless it is a log line, which is reported as such.
     pub fn add(&mut self, line: &Line<'_>) {
+        if log::is_recognized(&line.text) {
+            return;
+        }
         self.count += 1;
         if self.first.len() < MAX_SHOWN {
             self.first.push(shown(&line.text));

@@ -53,6 +53,11 @@ pub fn read_streams(program: CommandProgram, stdout: &str, stderr: &str) -> Comm
     lines.finish()
 }
 
+/// Whether `line`, without the prefixes of launchers, is a log line that [`read`] reports or knows to be unimportant.
+pub fn is_recognized(line: &str) -> bool {
+    collect::is_recognized(line)
+}
+
 /// Combines the logs of several programs, and applies the limits again.
 pub fn combine(first: CommandLog, second: CommandLog) -> CommandLog {
     let mut lines = Lines::default();

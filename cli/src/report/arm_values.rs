@@ -78,12 +78,18 @@ pub fn table(report: &Report<'_>, index: usize) -> Option<ResultTable> {
 }
 
 /// Columns, with the functions that format their values.
-const COLUMNS: [(&str, fn(&Report<'_>, &PlannedScenario, &CellSummary) -> Value); 7] = [
+const COLUMNS: [(&str, fn(&Report<'_>, &PlannedScenario, &CellSummary) -> Value); 9] = [
     ("p50", |_, _, cell| quantile(cell, 0.5)),
     ("p95", |_, _, cell| quantile(cell, 0.95)),
     ("p99", |_, _, cell| quantile(cell, 0.99)),
     ("throughput", |_, scenario, cell| {
         metric(scenario, cell, Metric::Throughput)
+    }),
+    ("reported latency", |_, scenario, cell| {
+        metric(scenario, cell, Metric::ReportedLatency)
+    }),
+    ("reported bandwidth", |_, scenario, cell| {
+        metric(scenario, cell, Metric::ReportedBandwidth)
     }),
     ("completions", |_, scenario, cell| {
         metric(scenario, cell, Metric::CompletionRate)

@@ -104,7 +104,7 @@ fn cell(metric: Metric, observed: Option<&ValueSummary>, baseline: Option<&Value
 /// from the change as it is formatted.
 fn difference_text(observed: &ValueSummary, baseline: &ValueSummary) -> String {
     match observed.difference(baseline) {
-        None => "no difference (below the resolution),".to_owned(),
+        None => "difference unknown (below the resolution),".to_owned(),
         Some(Difference {
             percent,
             range_percent,

@@ -17,7 +17,7 @@ const SCENARIO: &str = "[{name: small, pingPong: {sizes: [64], iterations: 200, 
 /// Enough rounds for a verdict on four comparisons.
 const SAMPLING: &str = "sampling: {rounds: 8, marginPercent: 50, control: false, minWindow: 1ms}";
 
-/// Runs `variants` beside a baseline, and returns the run and the text report.
+/// Runs `variants` with a baseline, and returns the run and the text report.
 fn measure(baseline: &str, variants: &str, transport: &str, scenarios: &str) -> (StoredRun, String) {
     let dir = TestDir::new();
     let variants = format!("[{{name: baseline{baseline}}}, {variants}]");

@@ -146,6 +146,12 @@ fn is_repetition(known: &LogLine, line: &LogLine) -> bool {
     key(known) == key(line) && known.rule == line.rule && known.names == line.names && same_text
 }
 
+/// Whether `line` is evidence, or a rule knows that it is none.
+pub(super) fn is_recognized(line: &str) -> bool {
+    let part = &line[..line.floor_char_boundary(MAX_READ_BYTES)];
+    evidence(part).is_some() || rules::find(part, &part.to_ascii_lowercase()).is_some()
+}
+
 /// Evidence in `line`.
 fn evidence(line: &str) -> Option<LogLine> {
     let lower = line.to_ascii_lowercase();

@@ -90,7 +90,7 @@ fn check_scenario(path: &str, scenario: &Scenario, given: &Command, report: &mut
     }
 }
 
-/// Reports sizes that the tool prints alike, so that their results cannot be told apart. With `-m`, fabtests prints sizes
+/// Reports sizes that the tool prints alike, so that their results cannot be distinguished. With `-m`, fabtests prints sizes
 /// in bytes.
 fn check_sizes(path: &str, given: &Command, report: &mut Reporter) {
     if given.client.iter().any(|argument| argument == "-m") {

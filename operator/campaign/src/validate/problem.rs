@@ -665,7 +665,7 @@ pub enum ProblemKind {
     SizesWithoutPlaceholder,
     /// The tool prints two sizes alike.
     #[snafu(display(
-        "{tool:?} prints {} and {} bytes alike, as `{text}`, so their results cannot be told apart. Remove one of them, \
+        "{tool:?} prints {} and {} bytes alike, as `{text}`, so their results cannot be distinguished. Remove one of them, \
          or measure them in separate scenarios", first.bytes(), second.bytes()
     ))]
     SizesPrintedAlike {

@@ -166,7 +166,7 @@ impl Agent<'_> {
         if self.assignment.assessed_variables.is_none() || !is_first || self.round > FIRST_MEASURED_ROUND {
             return Ok(records);
         }
-        // One after the other, because each of them reads large files.
+        // One after another, because each of them reads large files.
         for process in processes.iter().copied() {
             let reply = self.request(process, &Request::Configuration, 2 * self.setup_timeout())?;
             if let Ok(Reply::Configured(found)) = reply {
