@@ -148,6 +148,7 @@ mod tests {
             change_percent: None,
             interval_percent: None,
             verdict,
+            inconclusive: None,
             reason: None,
             baseline_changed,
         }

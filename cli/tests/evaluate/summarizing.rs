@@ -287,7 +287,7 @@ fn different_provider_contradicts_the_request() {
     assert_eq!(wrong.valid_cases, 0);
     assert!(
         wrong
-            .contradicting_proof()
+            .proof_if(FabricProof::Contradicted)
             .unwrap()
             .reason
             .contains("provider shm")

@@ -2,7 +2,6 @@
 
 use std::os::unix::net::UnixStream;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use crds::record::{CaseFailure, FailureReason, IntegrityReport};
 use crds::v1alpha1::MemoryKind;
@@ -10,7 +9,7 @@ use crds::v1alpha1::MemoryKind;
 use super::calls::{Calls, Payload};
 use super::link::Link;
 use super::message::{CallPlan, Message, PayloadPassing};
-use super::{Extension, Stream, serve};
+use super::{Extension, Stream, TimeLimit, serve};
 use crate::integrity::{combine, fill, pattern};
 use crate::memory::Memory;
 
