@@ -140,8 +140,9 @@ fn notes_small_windows_and_warns_about_long_runs() {
 /// The cases of other scenarios are measured, so the plan is valid.
 #[test]
 fn warns_about_waiting_with_a_library_that_cannot() {
-    let scenarios = "  scenarios:\n  - {name: asleep, polling: Wait, pingPong: {sizes: [64]}}\n  \
-                     - {name: awake, pingPong: {sizes: [64]}}\n";
+    // NIXL has no messages, so the scenarios write.
+    let scenarios = "  scenarios:\n  - {name: asleep, polling: Wait, transfer: {sizes: [64], operation: Write}}\n  \
+                     - {name: awake, transfer: {sizes: [64], operation: Write}}\n";
     for transport in [
         "  transport: {libfabric: {provider: shm}}\n",
         "  transport: {nixl: {backend: UCX}}\n",

@@ -188,7 +188,7 @@ fn warm_ups_of_concurrent_pairs_are_not_other_traffic() {
     let counted = 4 * PAYLOAD;
     let warming = vec![case(0, 0, counted), case(2, 0, counted)];
     assert_eq!(proofs(warming), [FabricProof::Verified; 2]);
-    let counted = 9 * PAYLOAD / 2;
+    let counted = 6 * PAYLOAD;
     let shared = vec![case(0, 0, counted), case(2, 0, counted)];
     assert_eq!(proofs(shared), [FabricProof::Shared; 2]);
 }
