@@ -26,7 +26,9 @@ fn measure(baseline: &str, variants: &str, transport: &str, scenarios: &str) -> 
     assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{output}");
     let stored = StoredRun::read(&dir.run_dir(NAME));
     stored.assert_complete();
-    (stored, format!("{}{}", output.stdout, output.stderr))
+    // The report wraps its lines.
+    let text = format!("{}{}", output.stdout, output.stderr);
+    (stored, text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// The comparison of `arm` on the primary metric.
@@ -215,7 +217,7 @@ fn a_library_with_the_same_contents_is_not_engaged() {
     fs::create_dir_all(&directory).unwrap();
     for entry in fs::read_dir(&newer).unwrap() {
         let entry = entry.unwrap();
-        if entry.file_type().unwrap().is_file() {
+        if entry.path().is_file() {
             fs::copy(entry.path(), directory.join(entry.file_name())).unwrap();
         }
     }
