@@ -214,11 +214,17 @@ fn a_library_with_the_same_contents_is_not_engaged() {
     let newer = newer_library();
     let copy = TestDir::new();
     let directory = copy.run_dir("copy");
-    fs::create_dir_all(&directory).unwrap();
-    for entry in fs::read_dir(&newer).unwrap() {
-        let entry = entry.unwrap();
-        if entry.path().is_file() {
-            fs::copy(entry.path(), directory.join(entry.file_name())).unwrap();
+    // The library loads its providers from a directory next to it.
+    for (from, to) in [
+        (newer.clone(), directory.clone()),
+        (format!("{newer}/libfabric"), directory.join("libfabric")),
+    ] {
+        fs::create_dir_all(&to).unwrap();
+        for entry in fs::read_dir(from).into_iter().flatten() {
+            let entry = entry.unwrap();
+            if entry.path().is_file() {
+                fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+            }
         }
     }
     let variants = format!("{{name: copy, library: {}}}, {{name: old}}", directory.display());

@@ -47,18 +47,18 @@ def of_variable(name, is_set, own, baseline):
 
 def of_files(pairs):
     """The engagement of another library or image, from the hashes of the loaded files."""
-    if any(has_new_file(*pair) for pair in pairs.values()):
+    if any(has_new_file(own, baseline) or has_new_file(baseline, own) for own, baseline in pairs.values()):
         return "Confirmed"
     hashes = [(own["hash"], baseline["hash"]) for own, baseline in pairs.values()]
     same = hashes and all(own is not None and own == baseline for own, baseline in hashes)
     return "NotEngaged" if same else "RequestedOnly"
 
 
-def has_new_file(own, baseline):
-    """Whether the arm loaded a file whose contents the baseline, all of whose files are known, did not load."""
-    if baseline["hash"] is None or own["hash"] == baseline["hash"]:
+def has_new_file(one, other):
+    """Whether one process loaded a file whose contents the other, all of whose files are known, did not load."""
+    if other["hash"] is None or one["hash"] == other["hash"]:
         return False
-    return bool(own["files"] - baseline["files"])
+    return bool(one["files"] - other["files"])
 
 
 def images_differ(run, rank, name):

@@ -270,18 +270,28 @@ fn named_libraries(configuration: &Configuration<'_>) -> String {
     }
 }
 
-/// Describes the first file that the arm loaded and the baseline did not, judged by the hashes of the listed files.
-/// Files of known libraries come first.
+/// Describes the first file that only one of an arm and the baseline loaded.
 fn changed_file(own: &Configuration<'_>, reference: &Configuration<'_>) -> Option<String> {
-    if own.files_sha256 == reference.files_sha256 && own.files_sha256.is_some() {
+    let of_arm = file_only_in(own, reference);
+    let of_arm = of_arm.map(|file| format!("the arm loaded {file}, which the baseline did not load"));
+    of_arm.or_else(|| {
+        let file = file_only_in(reference, own)?;
+        Some(format!("the baseline loaded {file}, which the arm did not load"))
+    })
+}
+
+/// The first file that `one` loaded and `other` did not, judged by the hashes of the listed files: its path, its release
+/// and its hash. Files of known libraries come first.
+fn file_only_in(one: &Configuration<'_>, other: &Configuration<'_>) -> Option<String> {
+    if one.files_sha256 == other.files_sha256 && one.files_sha256.is_some() {
         return None;
     }
-    let known: BTreeSet<&str> = reference
+    let known: BTreeSet<&str> = other
         .files
         .iter()
         .filter_map(|file| file.sha256.as_deref())
         .collect();
-    let mut new: Vec<_> = own
+    let mut new: Vec<_> = one
         .files
         .iter()
         .copied()
@@ -289,17 +299,14 @@ fn changed_file(own: &Configuration<'_>, reference: &Configuration<'_>) -> Optio
         .collect();
     new.sort_by_key(|file| (file.version.is_none(), &file.path));
     let file = new.first()?;
-    // Without the complete list of the baseline, the file may be one that is not listed.
-    reference.files_sha256?;
+    // Without the complete list of the other process, the file may be one that is not listed.
+    other.files_sha256?;
     let version = file
         .version
         .as_ref()
         .map_or_else(String::new, |version| format!(" {version}"));
     let hash = file.sha256.as_deref().map(short).unwrap_or_default();
-    Some(format!(
-        "the arm loaded {}{version} (SHA-256 {hash}), which the baseline did not load",
-        file.path
-    ))
+    Some(format!("{}{version} (SHA-256 {hash})", file.path))
 }
 
 fn short(hash: &str) -> &str {
