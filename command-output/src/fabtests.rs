@@ -32,8 +32,7 @@ const DECIMALS: usize = 2;
 const SLACK: f64 = 1e-6;
 
 /// Reads all rows. The programs print nothing after the rows.
-pub fn parse(lines: &[&Line<'_>]) -> Result<ParsedOutput, ParseError> {
-    let mut found = ParsedOutput::default();
+pub fn parse(lines: &[&Line<'_>], found: &mut ParsedOutput) -> Result<(), ParseError> {
     let mut columns: Option<Columns> = None;
     let mut is_after_mark = false;
     for line in lines {
@@ -44,7 +43,7 @@ pub fn parse(lines: &[&Line<'_>]) -> Result<ParsedOutput, ParseError> {
                 None => found.add_unread(line),
             }
         } else if is_after_mark && text.ends_with(':') {
-            program(text, &mut found);
+            program(text, found);
         } else if is_header(text) {
             let header = header(text)?;
             found.add_header(text, header.len());
@@ -68,7 +67,7 @@ pub fn parse(lines: &[&Line<'_>]) -> Result<ParsedOutput, ParseError> {
         }
         is_after_mark = text == "---";
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Reads the program and its arguments, which the option `-m` prints before the results.
@@ -89,10 +88,9 @@ fn is_header(text: &str) -> bool {
 fn header(text: &str) -> Result<Columns, ParseError> {
     let columns = Columns::find(text, &COLUMNS)?;
     let is_known = columns.position(&["MB/sec"]).is_some() && columns.position(&["usec/xfer"]).is_some();
-    is_known.then_some(columns).ok_or_else(|| ParseError::Unit {
-        expected: EXPECTED,
-        found: text.to_owned(),
-    })
+    is_known
+        .then_some(columns)
+        .ok_or_else(|| ParseError::unit(EXPECTED, text))
 }
 
 /// Whether `text` contains a part of a row. The size in it may have a suffix.
@@ -123,9 +121,7 @@ fn row(text: &str, columns: &Columns) -> Result<Option<Row>, ParseError> {
     // If no message was lost, fi_pingpong prints the number of acknowledged messages as `=1k`; otherwise, it prints the
     // difference from the number of sent messages.
     if word("#ack").is_some_and(|acknowledged| !acknowledged.starts_with('=')) {
-        return Err(ParseError::WrongData {
-            line: text.to_owned(),
-        });
+        return Err(ParseError::wrong_data(text));
     }
     let value = |name: &str| match word(name) {
         // The elapsed time is below the resolution of the clock, so the rate has no known limit.
@@ -159,10 +155,7 @@ impl Transfers {
     /// Creates the result, unless the values contradict each other: the bandwidth is the size divided by the time of one
     /// transfer, the total is a multiple of the size and the number of iterations, and so is the elapsed time.
     fn into_row(self, text: &str) -> Result<Row, ParseError> {
-        let contradiction = |problem: &'static str| ParseError::Contradiction {
-            line: text.to_owned(),
-            problem,
-        };
+        let contradiction = |problem: &'static str| ParseError::contradiction(text, problem);
         let size = range(self.size.bytes, self.size.most);
         let is_resolved = self.megabytes_per_second.value > 0.0 && self.microseconds.value > 0.0;
         if is_resolved

@@ -1,5 +1,7 @@
 //! Everything that a tool's parser found in an output: the results, and evidence of whether the output is complete.
 
+use std::fmt;
+
 use crate::Row;
 use crate::lines::Line;
 use crate::log;
@@ -74,6 +76,18 @@ impl UnknownLines {
         self.count += other.count;
         let free = MAX_SHOWN.saturating_sub(self.first.len());
         self.first.extend(other.first.into_iter().take(free));
+    }
+}
+
+impl fmt::Display for UnknownLines {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = if self.count == 1 { "line" } else { "lines" };
+        let first = self.first.join(" | ");
+        write!(
+            formatter,
+            "{} {unit} not understood, and not used: {first}",
+            self.count
+        )
     }
 }
 

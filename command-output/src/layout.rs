@@ -4,6 +4,9 @@
 /// Largest number of shifts that are the result of damage. In a row that was reformatted, nearly every word is shifted.
 const MAX_SHIFTS: usize = 2;
 
+/// Description of [`Layout::Shifted`].
+pub const SHIFTED: &str = "a character was lost or added in it";
+
 /// How the positions of a row's words compare with those that the tool prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {

@@ -29,7 +29,7 @@ mod ucx_perftest;
 
 use crds::printable::is_hidden;
 use crds::v1alpha1::{CommandPattern, CommandTool};
-use found::ParsedOutput;
+use found::{ParsedOutput, shown};
 pub use found::{Setting, UnknownLines};
 use lines::Lines;
 use snafu::{OptionExt, Snafu, ensure};
@@ -174,6 +174,29 @@ pub enum ParseError {
     },
 }
 
+/// Constructors, which limit the length of the quoted text.
+impl ParseError {
+    pub(crate) fn unit(expected: &'static str, found: &str) -> Self {
+        let found = shown(found);
+        Self::Unit { expected, found }
+    }
+
+    pub(crate) fn number(text: &str, line: &str) -> Self {
+        let (text, line) = (shown(text), shown(line));
+        Self::Number { text, line }
+    }
+
+    pub(crate) fn wrong_data(line: &str) -> Self {
+        let line = shown(line);
+        Self::WrongData { line }
+    }
+
+    pub(crate) fn contradiction(line: &str, problem: &'static str) -> Self {
+        let line = shown(line);
+        Self::Contradiction { line, problem }
+    }
+}
+
 /// Reads all results in `output`, in order. `pattern` is the pattern for the `Regex` tool.
 ///
 /// # Errors
@@ -220,6 +243,15 @@ fn find(
         }
     );
     Ok(found)
+}
+
+/// Lines of `output` that [`parse`] neither uses nor knows to be unimportant. They may contain the cause of its failure.
+pub fn unknown_lines(tool: CommandTool, pattern: Option<&CommandPattern>, output: &str) -> UnknownLines {
+    let lines = Lines::read(output);
+    match pattern.map(|pattern| LinePattern::new(&pattern.expression)) {
+        Some(Ok(pattern)) => pattern.unmatched(&lines),
+        _ => streams::unknown_lines(tool, &lines),
+    }
 }
 
 /// Finds the result for `size` bytes in `rows`. A result without a size belongs to the only size of its run.

@@ -6,6 +6,7 @@
 
 mod class;
 mod collect;
+pub(crate) mod glog;
 mod pattern;
 mod rule;
 mod rules;

@@ -36,8 +36,7 @@ struct Header {
 }
 
 /// Reads all rows.
-pub fn parse(lines: &[&Line<'_>]) -> Result<ParsedOutput, ParseError> {
-    let mut found = ParsedOutput::default();
+pub fn parse(lines: &[&Line<'_>], found: &mut ParsedOutput) -> Result<(), ParseError> {
     let mut header: Option<Header> = None;
     let mut announced = Announced::default();
     let mut rows: Vec<Measurement> = Vec::new();
@@ -48,18 +47,18 @@ pub fn parse(lines: &[&Line<'_>]) -> Result<ParsedOutput, ParseError> {
         if let Some(comment) = text.trim_start().strip_prefix('#') {
             let comment = comment.trim();
             if comment.starts_with("Out of bounds values") && !comment.ends_with("OK") {
-                return corrupted_data(text);
+                return Err(ParseError::wrong_data(text));
             }
             let words: Vec<&str> = comment.split_whitespace().collect();
             match words.first() {
                 Some(&"size") => {
-                    let next = parse_header(text, &words).ok_or_else(|| unit_error(text))?;
+                    let next = parse_header(text, &words).ok_or_else(|| ParseError::unit(EXPECTED, text))?;
                     found.add_header(text, next.columns);
                     header = Some(next);
                 }
-                Some(&"(B)") if !has_units(&words) => return Err(unit_error(text)),
+                Some(&"(B)") if !has_units(&words) => return Err(ParseError::unit(EXPECTED, text)),
                 Some(&"Rank") => ranks += 1,
-                Some(&"nThread") => announced.read(&words, &mut found),
+                Some(&"nThread") => announced.read(&words, found),
                 Some(&"Reducing") => announced.reduce(&words),
                 Some(&"Avg") => average = average.or_else(|| parse_average(&words)),
                 _ => {}
@@ -91,12 +90,12 @@ pub fn parse(lines: &[&Line<'_>]) -> Result<ParsedOutput, ParseError> {
             found.add_setting(name, value, true);
         }
     }
-    announced.check(&rows, &mut found);
+    announced.check(&rows, found);
     // Rows that are missing or unread are the more specific cause of another average.
     if found.unread.is_none() && found.missing.is_none() {
-        check_average(&rows, average, &announced, &mut found)?;
+        check_average(&rows, average, &announced, found)?;
     }
-    Ok(found)
+    Ok(())
 }
 
 fn parse_header(line: &str, words: &[&str]) -> Option<Header> {
@@ -191,17 +190,4 @@ fn check_average(
         }
         false => Err(ParseError::Totals { message }),
     }
-}
-
-fn unit_error(line: &str) -> ParseError {
-    ParseError::Unit {
-        expected: EXPECTED,
-        found: line.trim().to_owned(),
-    }
-}
-
-fn corrupted_data<R>(line: &str) -> Result<R, ParseError> {
-    Err(ParseError::WrongData {
-        line: line.trim().to_owned(),
-    })
 }

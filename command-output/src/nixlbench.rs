@@ -1,7 +1,7 @@
 //! Output of nixlbench: a table that follows a line with `Block Size (B)`. The latency is the average of a block, and a
 //! GB is 10^9 bytes (`printStats` in benchmark/nixlbench/src/utils/utils.cpp). All values are rounded.
 
-use crate::layout::{Layout, compare, word_positions};
+use crate::layout::{Layout, SHIFTED, compare, word_positions};
 use crate::lines::Line;
 use crate::row::PrintedSize;
 use crate::table::{Columns, is_library_line, is_row_like, number, whole_number};
@@ -46,8 +46,7 @@ const SETTINGS: [&str; 12] = [
 ];
 
 /// Reads all rows. The program prints nothing after them.
-pub fn parse(lines: &[&Line<'_>]) -> Result<ParsedOutput, ParseError> {
-    let mut found = ParsedOutput::default();
+pub fn parse(lines: &[&Line<'_>], found: &mut ParsedOutput) -> Result<(), ParseError> {
     let mut header: Option<Header> = None;
     let mut known = None;
     for line in lines {
@@ -67,7 +66,7 @@ pub fn parse(lines: &[&Line<'_>]) -> Result<ParsedOutput, ParseError> {
                         .is_some_and(|(threads, known)| threads != known);
                     known = known.or(threads);
                     if is_other {
-                        return Err(contradiction(text, PRODUCT));
+                        return Err(ParseError::contradiction(text, PRODUCT));
                     }
                     found.add_row(row);
                 }
@@ -75,11 +74,11 @@ pub fn parse(lines: &[&Line<'_>]) -> Result<ParsedOutput, ParseError> {
                 None if !is_library_line(text) => found.unknown.add(line),
                 None => {}
             }
-        } else if !setting(text, &mut found) && !is_library_line(text) {
+        } else if !setting(text, found) && !is_library_line(text) {
             found.unknown.add(line);
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Reads the setting in `text`, such as `Op type (--op_type=[READ,WRITE]) : WRITE`. Returns whether it has this form.
@@ -108,10 +107,7 @@ impl Header {
         let required = ["Batch Size", "B/W (GB/Sec)", "Avg Lat. (us)"];
         let is_known = required.iter().all(|name| columns.position(&[name]).is_some());
         if !is_known {
-            return Err(ParseError::Unit {
-                expected: EXPECTED,
-                found: line.trim().to_owned(),
-            });
+            return Err(ParseError::unit(EXPECTED, line));
         }
         let starts = columns.starts().collect();
         Ok(Self { columns, starts })
@@ -132,10 +128,11 @@ impl Header {
         };
         let size = whole_number(words[0], text)?;
         let (bandwidth, latency) = (value("B/W (GB/Sec)")?, value("Avg Lat. (us)")?);
-        let threads = threads(bandwidth, latency, size).ok_or_else(|| contradiction(text, PRODUCT))?;
+        let threads =
+            threads(bandwidth, latency, size).ok_or_else(|| ParseError::contradiction(text, PRODUCT))?;
         let found: Vec<usize> = word_positions(text).into_iter().map(|(start, _)| start).collect();
         if compare(&self.starts, &found) == Layout::Shifted {
-            return Err(contradiction(text, "a character was lost or added in it"));
+            return Err(ParseError::contradiction(text, SHIFTED));
         }
         let row = Row {
             size: Some(PrintedSize::exact(size)),
@@ -158,11 +155,4 @@ fn threads(bandwidth: Printed, latency: Printed, size: u64) -> Option<Option<u64
     let threads = product.value.round().max(1.0);
     let is_whole = product.agrees(Printed::exact(threads), SLACK);
     is_whole.then_some(Some(threads as u64))
-}
-
-fn contradiction(line: &str, problem: &'static str) -> ParseError {
-    ParseError::Contradiction {
-        line: line.trim().to_owned(),
-        problem,
-    }
 }

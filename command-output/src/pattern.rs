@@ -4,7 +4,7 @@ use crds::v1alpha1::CommandPattern;
 use regex_lite::{Captures, Regex, RegexBuilder};
 use snafu::{Snafu, ensure};
 
-use crate::found::shown;
+use crate::found::{UnknownLines, shown};
 use crate::lines::Lines;
 use crate::row::PrintedSize;
 use crate::table::{number, whole_number};
@@ -87,6 +87,18 @@ impl LinePattern {
     /// Whether the expression matches any part of `line`.
     pub fn is_match(&self, line: &str) -> bool {
         self.0.is_match(limit_length(line))
+    }
+
+    /// Lines that the expression does not match, neither with nor without the prefixes of a launcher.
+    pub(crate) fn unmatched(&self, lines: &Lines<'_>) -> UnknownLines {
+        let mut unknown = UnknownLines::default();
+        for line in &lines.lines {
+            let is_empty = line.text.trim().is_empty();
+            if !is_empty && !self.is_match(line.raw) && !self.is_match(&line.text) {
+                unknown.add(line);
+            }
+        }
+        unknown
     }
 }
 

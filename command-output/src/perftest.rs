@@ -6,7 +6,7 @@
 
 mod settings;
 
-use crate::layout::{Layout, Padded, compare, padded_starts, word_positions};
+use crate::layout::{Layout, Padded, SHIFTED, compare, padded_starts, word_positions};
 use crate::lines::Line;
 use crate::row::PrintedSize;
 use crate::table::{Columns, decimals, is_library_line, is_row_like, number, whole_number};
@@ -98,8 +98,7 @@ const fn latency_format(last: &'static str) -> [Padded; 9] {
 }
 
 /// Reads all rows. They are followed by a line of hyphens.
-pub fn parse(lines: &[&Line<'_>]) -> Result<ParsedOutput, ParseError> {
-    let mut found = ParsedOutput::default();
+pub fn parse(lines: &[&Line<'_>], found: &mut ParsedOutput) -> Result<(), ParseError> {
     let mut columns: Option<Columns> = None;
     for line in lines {
         let text = line.text.trim();
@@ -123,11 +122,11 @@ pub fn parse(lines: &[&Line<'_>]) -> Result<ParsedOutput, ParseError> {
                 None if !is_library_line(text) => found.unknown.add(line),
                 None => {}
             }
-        } else if !settings::read(text, &mut found) && !is_library_line(text) {
+        } else if !settings::read(text, found) && !is_library_line(text) {
             found.unknown.add(line);
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 fn header(line: &str) -> Result<Columns, ParseError> {
@@ -136,10 +135,9 @@ fn header(line: &str) -> Result<Columns, ParseError> {
         .iter()
         .any(|(name, _)| columns.position(&[name]).is_some())
         || columns.position(&["t_avg[usec]"]).is_some();
-    has_result.then_some(columns).ok_or_else(|| ParseError::Unit {
-        expected: EXPECTED,
-        found: line.trim().to_owned(),
-    })
+    has_result
+        .then_some(columns)
+        .ok_or_else(|| ParseError::unit(EXPECTED, line))
 }
 
 /// Parses the row in `text`. Returns `None` if the text is not exactly one whole row.
@@ -157,10 +155,7 @@ fn row(text: &str, columns: &Columns) -> Result<Option<Row>, ParseError> {
     let word = |name: &str| columns.position(&[name]).and_then(|at| words.get(at));
     let value = |name: &str| word(name).map(|word| number(word, text)).transpose();
     let size = whole_number(words[0], text)?;
-    let contradiction = |problem: &'static str| ParseError::Contradiction {
-        line: text.trim().to_owned(),
-        problem,
-    };
+    let contradiction = |problem: &'static str| ParseError::contradiction(text, problem);
     let mut bandwidth = None;
     for (name, factor) in BANDWIDTHS {
         bandwidth = bandwidth.or(value(name)?.map(|value| value.scaled(factor)));
@@ -178,7 +173,7 @@ fn row(text: &str, columns: &Columns) -> Result<Option<Row>, ParseError> {
             return Err(contradiction("t_avg is not between t_min and t_max"));
         }
         if is_shifted(text, &words) {
-            return Err(contradiction("a character was lost or added in it"));
+            return Err(contradiction(SHIFTED));
         }
     }
     Ok(Some(Row {

@@ -2,7 +2,7 @@
 
 use crds::v1alpha1::CommandTool;
 
-use crate::found::shown;
+use crate::found::{UnknownLines, shown};
 use crate::lines::{Line, Lines};
 use crate::table::is_row_like;
 use crate::{
@@ -21,14 +21,13 @@ pub fn parse(tool: CommandTool, lines: &Lines<'_>) -> Result<ParsedOutput, Parse
         .iter()
         .find(|line| corruption::is_reported(tool, &line.text))
     {
-        return Err(ParseError::WrongData {
-            line: shown(&line.text),
-        });
+        return Err(ParseError::wrong_data(&line.text));
     }
     let mut chosen: Option<(&str, ParsedOutput)> = None;
     let mut others = Vec::new();
     for (stream, own) in lines.streams.iter().zip(lines.by_stream()) {
-        let found = parse_stream(tool, &own)?;
+        let mut found = ParsedOutput::default();
+        parse_stream(tool, &own, &mut found)?;
         let has_results = !found.rows.is_empty() || !found.headers.is_empty() || found.unread.is_some();
         match &chosen {
             _ if !has_results => others.push((own, found)),
@@ -61,15 +60,29 @@ fn is_part(text: &str, columns: usize) -> bool {
     !text.trim_start().starts_with('#') && is_row_like(text, columns)
 }
 
-fn parse_stream(tool: CommandTool, lines: &[&Line<'_>]) -> Result<ParsedOutput, ParseError> {
+/// Lines that the parser of `tool` neither uses nor knows to be unimportant. If it fails, these are the lines before the
+/// one at which it fails.
+pub fn unknown_lines(tool: CommandTool, lines: &Lines<'_>) -> UnknownLines {
+    let mut unknown = UnknownLines::default();
+    for own in lines.by_stream() {
+        let mut found = ParsedOutput::default();
+        // The caller already knows the error, if any.
+        let _ = parse_stream(tool, &own, &mut found);
+        unknown.append(found.unknown);
+    }
+    unknown
+}
+
+/// Adds what the lines of one process contain to `found`.
+fn parse_stream(tool: CommandTool, lines: &[&Line<'_>], found: &mut ParsedOutput) -> Result<(), ParseError> {
     match tool {
-        CommandTool::NcclTests => nccl_tests::parse(lines),
-        CommandTool::Perftest => perftest::parse(lines),
-        CommandTool::Fabtests => fabtests::parse(lines),
-        CommandTool::UcxPerftest => ucx_perftest::parse(lines),
-        CommandTool::Nixlbench => nixlbench::parse(lines),
-        CommandTool::TransferEngineBench => transfer_engine_bench::parse(lines),
+        CommandTool::NcclTests => nccl_tests::parse(lines, found),
+        CommandTool::Perftest => perftest::parse(lines, found),
+        CommandTool::Fabtests => fabtests::parse(lines, found),
+        CommandTool::UcxPerftest => ucx_perftest::parse(lines, found),
+        CommandTool::Nixlbench => nixlbench::parse(lines, found),
+        CommandTool::TransferEngineBench => transfer_engine_bench::parse(lines, found),
         // Its pattern applies to lines as they were printed.
-        CommandTool::Regex => Ok(ParsedOutput::default()),
+        CommandTool::Regex => Ok(()),
     }
 }

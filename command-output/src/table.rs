@@ -1,5 +1,7 @@
 //! Values and columns of the tables that tools print.
 
+use crate::found::shown;
+use crate::log::glog;
 use crate::{ParseError, Printed};
 
 /// Parses `text` in `line` as a number that the tool rounded to its last digit.
@@ -7,10 +9,7 @@ use crate::{ParseError, Printed};
 /// # Errors
 /// Returns an error if `text` is not a finite, non-negative number.
 pub fn number(text: &str, line: &str) -> Result<Printed, ParseError> {
-    Printed::rounded(text).ok_or_else(|| ParseError::Number {
-        text: text.to_owned(),
-        line: line.trim().chars().take(200).collect(),
-    })
+    Printed::rounded(text).ok_or_else(|| ParseError::number(text, line))
 }
 
 /// Parses `text` in `line` as a whole number.
@@ -18,15 +17,13 @@ pub fn number(text: &str, line: &str) -> Result<Printed, ParseError> {
 /// # Errors
 /// Returns an error if `text` is not a whole number.
 pub fn whole_number(text: &str, line: &str) -> Result<u64, ParseError> {
-    text.parse().map_err(|_| ParseError::Number {
-        text: text.to_owned(),
-        line: line.trim().chars().take(200).collect(),
-    })
+    text.parse().map_err(|_| ParseError::number(text, line))
 }
 
 /// Whether `line` may contain a part of a table row with `columns` columns: it starts with a number, or at least half as
-/// many of its words are numbers as a row has columns. In a line of a library, which may contain many whole numbers, the
-/// numbers must be at its end, and at least two of them must be decimal fractions.
+/// many of its words are numbers as a row has columns. A line of a library may contain many whole numbers, but it does not
+/// start with one. Therefore, such a line contains a part of a row if it starts with two numbers, or if so many numbers are
+/// at its end and at least two of them are decimal fractions.
 pub fn is_row_like(line: &str, columns: usize) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
     let needed = columns.div_ceil(2).max(3);
@@ -34,19 +31,20 @@ pub fn is_row_like(line: &str, columns: usize) -> bool {
         let last = words.iter().rev().take_while(|word| is_numeric(word));
         let last: Vec<&&str> = last.collect();
         let fractions = last.iter().filter(|word| word.contains('.')).count();
-        return last.len() >= needed && fractions >= 2;
+        let starts_with_row = words.len() > 2 && words[..2].iter().all(|word| is_numeric(word));
+        return starts_with_row || (last.len() >= needed && fractions >= 2);
     }
     let starts_with_number = words.first().is_some_and(|word| is_numeric(word));
     starts_with_number || words.iter().filter(|word| is_numeric(word)).count() >= needed
 }
 
-/// Whether `word` is a number, possibly with a sign or a suffix.
+/// Whether `word` is a number, possibly with a sign or a suffix, or a text that a tool prints instead of a number.
 fn is_numeric(word: &str) -> bool {
     let word = word
         .trim_start_matches(['=', '+', '-'])
         .trim_end_matches([',', '}']);
     let word = word.strip_suffix(['s', 'k', 'm', 'g', 'b', '%']).unwrap_or(word);
-    word == "inf"
+    matches!(word, "inf" | "nan" | "N/A")
         || (!word.is_empty() && word.starts_with(|first: char| first.is_ascii_digit()) && {
             word.bytes()
                 .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b',' | b'e' | b'+' | b'-'))
@@ -55,16 +53,10 @@ fn is_numeric(word: &str) -> bool {
 
 /// Whether a library or the runtime of a tool printed `line`, in the format of its log: NCCL, UCX, libfabric, or glog.
 pub fn is_library_line(line: &str) -> bool {
-    let is_glog = || {
-        let mut words = line.split_whitespace();
-        let level = words.next().is_some_and(|word| {
-            word.len() >= 5
-                && word.starts_with(['I', 'W', 'E', 'F'])
-                && word[1..].bytes().all(|byte| byte.is_ascii_digit())
-        });
-        level && line.contains("] ")
-    };
-    line.contains(" NCCL ") || line.contains(" UCX  ") || line.starts_with("libfabric:") || is_glog()
+    line.contains(" NCCL ")
+        || line.contains(" UCX  ")
+        || line.starts_with("libfabric:")
+        || glog::read(line).is_some()
 }
 
 /// Number of decimals of `text`; 0 if it has none.
@@ -99,8 +91,8 @@ impl Columns {
         let unknown = found.first().map_or("", |(first, _)| &rest[*first..]);
         if !unknown.trim().is_empty() {
             return Err(ParseError::UnknownColumn {
-                text: unknown.split_whitespace().collect::<Vec<_>>().join(" "),
-                header: header.trim().to_owned(),
+                text: shown(&unknown.split_whitespace().collect::<Vec<_>>().join(" ")),
+                header: shown(header),
             });
         }
         Ok(Self { columns: found })

@@ -12,8 +12,7 @@ const MARKER: &str = "Test completed: duration ";
 const EXPECTED: &str = "a throughput in one of GB/s, GiB/s, Gb/s, MB/s, MiB/s, Mb/s, KB/s, KiB/s and Kb/s";
 
 /// Reads the result, which the program prints last.
-pub fn parse(lines: &[&Line<'_>]) -> Result<ParsedOutput, ParseError> {
-    let mut found = ParsedOutput::default();
+pub fn parse(lines: &[&Line<'_>], found: &mut ParsedOutput) -> Result<(), ParseError> {
     for line in lines {
         let text = line.text.trim();
         match text.split_once(MARKER) {
@@ -28,15 +27,12 @@ pub fn parse(lines: &[&Line<'_>]) -> Result<ParsedOutput, ParseError> {
             None => {}
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Parses the result in `rest`, which follows the marker. Returns `None` if it is not exactly one whole result.
 fn row(line: &str, rest: &str) -> Result<Option<Row>, ParseError> {
-    let other = || ParseError::Unit {
-        expected: EXPECTED,
-        found: line.to_owned(),
-    };
+    let other = || ParseError::unit(EXPECTED, line);
     let parts = rest.split_once(", batch count ").and_then(|(duration, rest)| {
         let (batches, throughput) = rest.split_once(", throughput ")?;
         let (text, unit) = throughput.split_once(' ')?;

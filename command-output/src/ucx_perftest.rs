@@ -46,8 +46,7 @@ struct Table {
 }
 
 /// Reads the final rows, which the program prints at the end.
-pub fn parse(lines: &[&Line<'_>]) -> Result<ParsedOutput, ParseError> {
-    let mut found = ParsedOutput::default();
+pub fn parse(lines: &[&Line<'_>], found: &mut ParsedOutput) -> Result<(), ParseError> {
     let mut table: Option<Table> = None;
     let mut size = None;
     for line in lines {
@@ -80,11 +79,11 @@ pub fn parse(lines: &[&Line<'_>]) -> Result<ParsedOutput, ParseError> {
             }
         } else if text.is_empty() {
         } else if is_frame || text.starts_with('|') {
-            size = banner(text, &mut found).or(size);
+            size = banner(text, found).or(size);
         } else if let Some(table) = &table {
             match row(text, table)? {
                 Parsed::Final(row) => {
-                    check_name(&row, text, &mut found);
+                    check_name(&row, text, found);
                     found.add_row(row);
                 }
                 Parsed::Intermediate => {}
@@ -98,7 +97,7 @@ pub fn parse(lines: &[&Line<'_>]) -> Result<ParsedOutput, ParseError> {
             found.unknown.add(line);
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Adds a note if the size in the name of a test differs from its bandwidth divided by its message rate: the name may be
@@ -148,10 +147,9 @@ fn parse_header(line: &str) -> Result<Quantity, ParseError> {
         () if line.contains("overhead (usec)") => Some(Quantity::Overhead),
         () => None,
     };
-    quantity.filter(|_| is_known).ok_or_else(|| ParseError::Unit {
-        expected: EXPECTED,
-        found: line.trim().to_owned(),
-    })
+    quantity
+        .filter(|_| is_known)
+        .ok_or_else(|| ParseError::unit(EXPECTED, line))
 }
 
 /// Content of a line of the table.
@@ -200,10 +198,7 @@ fn row(line: &str, table: &Table) -> Result<Parsed, ParseError> {
     }
     let value = |at: usize| number(plain.get(at).map_or("", String::as_str), line);
     let (latency, bandwidth, rate) = (value(latency)?, value(bandwidth)?.scaled(MEGABYTE), value(rate)?);
-    let contradiction = |problem: &'static str| ParseError::Contradiction {
-        line: line.trim().to_owned(),
-        problem,
-    };
+    let contradiction = |problem: &'static str| ParseError::contradiction(line, problem);
     // A latency test has one message in flight, so the rate is the inverse of the latency.
     let is_latency = table.quantity == Quantity::Latency;
     let per_second = latency.scaled(1e-6).times(rate);

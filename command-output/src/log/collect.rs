@@ -3,7 +3,7 @@
 use crds::record::{CommandLog, CommandProgram, LogLine, LogLineKind, LogStream};
 
 use super::setting::is_setting;
-use super::{Names, rules, ucx};
+use super::{Names, glog, rules, ucx};
 use crate::lines;
 
 /// Maximum number of stored lines. The logs of two programs fit in one line of a record.
@@ -179,7 +179,12 @@ fn evidence(line: &str) -> Option<LogLine> {
         });
     }
     let resembles = RESEMBLING.iter().any(|text| lower.contains(text)) && !is_setting(line, &lower);
-    resembles.then(|| log_line(line, None, LogLineKind::Unknown))
+    if resembles {
+        return Some(log_line(line, None, LogLineKind::Unknown));
+    }
+    // The other libraries mark their warnings with a text, for which their tables have a rule.
+    let is_warning = glog::read(line).is_some_and(|found| found.is_warning);
+    is_warning.then(|| log_line(line, Some("glog/warning"), LogLineKind::Error))
 }
 
 fn log_line(line: &str, rule: Option<&str>, kind: LogLineKind) -> LogLine {
@@ -208,15 +213,11 @@ fn message(line: &str) -> &str {
             None => message,
         };
     }
-    // UCX prints tables with a prefix; glog prints `I0306 02:45:59.641780 157201 file.cpp:150] message`.
+    // UCX prints tables with a prefix.
     if let Some(table) = line.find("| ").filter(|_| line.trim_end().ends_with('|')) {
         return &line[table..];
     }
-    let glog = line.split_once("] ").and_then(|(prefix, _)| {
-        let file = prefix.rsplit(' ').next()?;
-        (file.contains(':') && prefix.starts_with(['I', 'W', 'E', 'F'])).then(|| prefix.len() - file.len())
-    });
-    glog.map_or(line, |start| &line[start..])
+    glog::read(line).map_or(line, |found| &line[found.file..])
 }
 
 /// `text` without surrounding spaces, with spaces instead of control characters, and with at most `max` bytes.

@@ -1,7 +1,7 @@
 //! Rows of nccl-tests, and the relations between their columns.
 
-use super::{Header, corrupted_data};
-use crate::layout::{Layout, compare, word_positions};
+use super::Header;
+use crate::layout::{Layout, SHIFTED, compare, word_positions};
 use crate::row::PrintedSize;
 use crate::table::{number, whole_number};
 use crate::{ParseError, Printed, Row};
@@ -46,7 +46,7 @@ pub(super) fn parse(line: &str, header: &Header) -> Result<Option<Measurement>, 
     }
     let is_wrong = |at: &usize| words[*at].parse::<u64>().is_ok_and(|count| count > 0);
     if header.wrong.iter().any(is_wrong) {
-        return corrupted_data(line);
+        return Err(ParseError::wrong_data(line));
     }
     // The date and time of day at the end are two words below one column.
     let positions = word_positions(line);
@@ -65,10 +65,7 @@ pub(super) fn parse(line: &str, header: &Header) -> Result<Option<Measurement>, 
     let moved = first.map_or(0, |(expected, found)| expected.saturating_sub(*found));
     let found: Vec<usize> = found.iter().map(|end| end + moved).collect();
     if compare(expected, &found) == Layout::Shifted {
-        return Err(ParseError::Contradiction {
-            line: line.trim().to_owned(),
-            problem: "a character was lost or added in it",
-        });
+        return Err(ParseError::contradiction(line, SHIFTED));
     }
     let value = |at: usize| number(words[at], line);
     Ok(Some(Measurement {
@@ -122,10 +119,7 @@ impl Measurement {
     }
 
     fn contradiction(&self, problem: &'static str) -> ParseError {
-        ParseError::Contradiction {
-            line: self.line.clone(),
-            problem,
-        }
+        ParseError::contradiction(&self.line, problem)
     }
 }
 

@@ -24,6 +24,7 @@ fn every_line_of_every_library_has_the_stated_meaning() {
     let cases: Vec<(String, LogLineKind, &str)> = vec![
         (nccl("Using network Socket"), Path, "Socket"),
         (nccl("Using network IB"), Path, "IB"),
+        (nccl("Assigned NET plugin Socket to comm"), Path, "Socket"),
         (nccl("NET/Socket : Using [0]eth0:10.0.3.7<0>"), Path, "Socket"),
         (nccl("Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0"), Path, "Socket"),
         (nccl("NET/IB : No device found."), Refusal, "IB"),
@@ -106,6 +107,7 @@ fn every_line_of_every_library_has_the_stated_meaning() {
         ("W0306 02:45:59.6 157 topology.cpp:201] No RDMA devices found, check your device installation".into(), Refusal, "rdma"),
         ("I0306 02:45:59.6 157 t.cpp:273] Topology discovery complete. Found 0 HCAs.".into(), Refusal, "rdma"),
         ("E0306 02:45:59.6 157 t.cpp:384] Failed to install RDMA transport".into(), Refusal, "RDMA"),
+        ("W0306 02:45:59.6 157 t.cpp:384] No suitable hardware; data will go over another network".into(), Error, ""),
         ("Conflicting CPU frequency values detected: 3600.0 != 800.0. CPU Frequency is not max.".into(), Time, ""),
         (" Number of qps   : 1\t\tTransport type : IB".into(), Path, "IB"),
         (" Failed status-transport retry counter exceeded (12): wr_id 0 syndrom 0x81".into(), Error, ""),
@@ -134,6 +136,9 @@ fn harmless_lines_and_settings_are_not_evidence() {
         "I1125 18:54:12.3 25118 transfer_engine_impl.cpp:1046] Metrics reporting is disabled (set MC_TE_METRIC=1 to enable)",
         "[1.0] [h:1:0] ucp_worker.c:1462 UCX  DIAG  failed to open CM on component rdmacm with status Input/output error",
         "[1.0] [h:1:0] parser.c:1916 UCX  INFO  UCX_* env variables: UCX_RNDV_THRESH_FALLBACK=inf UCX_TLS=tcp",
+        "E0304 09:12:11.1 101 nixl_plugin_manager.cpp:333] Failed to load plugin from /usr/lib/libplugin_GDS.so: libcufile.so.0: \
+         cannot open shared object file",
+        "E0304 09:12:11.1 101 nixl_plugin_manager.cpp:390] Failed to load plugin 'GDS_MT' from any directory",
         "libfabric:1:2::core:core:ofi_hmem_init():247<info> Hmem iface FI_HMEM_CUDA not supported",
         "libfabric:1:2::tcp:core:ofi_check_ep_type():667<info> unsupported endpoint type",
         "libfabric:1:2::core:core:fi_getinfo_():1230<warn> fi_getinfo: provider ofi_rxm returned -61 (No data available)",

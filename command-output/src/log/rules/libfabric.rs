@@ -1,4 +1,5 @@
-//! Rules for the lines of libfabric (`FI_LOG_LEVEL`). Its lines have the form `libfabric:pid:time::provider:subsystem:function():line<level> text`.
+//! Rules for the lines of libfabric (`FI_LOG_LEVEL`). Its lines have the form
+//! `libfabric:pid:time::provider:subsystem:function():line<level> text`.
 
 use crds::record::LogLineKind::{Emulation, Error, Path, Refusal, Staging};
 

@@ -1,4 +1,5 @@
-//! Rules for the lines of the Mooncake Transfer Engine and its benchmark. Their lines have the form `I0306 02:45:59.641780 157201 file.cpp:line] text`.
+//! Rules for the lines of the Mooncake Transfer Engine and its benchmark. Their lines have the form `I0306 02:45:59.641780
+//! 157201 file.cpp:line] text`.
 
 use crds::record::LogLineKind::{Error, Path, Refusal, Staging};
 

@@ -20,6 +20,13 @@ pub(super) const TABLE: RuleTable = RuleTable {
             "src/init.cc",
         ),
         rule(
+            "assigned-network",
+            Path,
+            Names::Captured,
+            "NCCL INFO Assigned NET plugin {} to comm",
+            "src/plugin/net.cc",
+        ),
+        rule(
             "socket-devices",
             Path,
             Names::Fixed(&["Socket"]),

@@ -1,4 +1,5 @@
-//! Rules for the lines of NIXL (`NIXL_LOG_LEVEL`) and nixlbench. Their lines have the form `W0304 09:12:11.101010 101 file.cpp:line] text`.
+//! Rules for the lines of NIXL (`NIXL_LOG_LEVEL`) and nixlbench. Their lines have the form `W0304 09:12:11.101010 101
+//! file.cpp:line] text`.
 
 use crds::record::LogLineKind::{Error, Path, Refusal, Staging};
 
@@ -57,6 +58,37 @@ pub(super) const TABLE: RuleTable = RuleTable {
             Names::None,
             "No network devices found with any provider",
             "src/utils/libfabric/libfabric_common.cpp",
+        ),
+        // Plug-ins for storage need libraries of their own, and transfer nothing between nodes.
+        harmless(
+            "storage-gds-file",
+            "Failed to load plugin from *libplugin_GDS",
+            "src/core/nixl_plugin_manager.cpp",
+        ),
+        harmless(
+            "storage-gds-name",
+            "Failed to load plugin 'GDS",
+            "src/core/nixl_plugin_manager.cpp",
+        ),
+        harmless(
+            "storage-hf3fs-file",
+            "Failed to load plugin from *libplugin_HF3FS",
+            "src/core/nixl_plugin_manager.cpp",
+        ),
+        harmless(
+            "storage-hf3fs-name",
+            "Failed to load plugin 'HF3FS",
+            "src/core/nixl_plugin_manager.cpp",
+        ),
+        harmless(
+            "storage-obj-file",
+            "Failed to load plugin from *libplugin_OBJ",
+            "src/core/nixl_plugin_manager.cpp",
+        ),
+        harmless(
+            "storage-obj-name",
+            "Failed to load plugin 'OBJ",
+            "src/core/nixl_plugin_manager.cpp",
         ),
         rule(
             "plugin-file",

@@ -1,4 +1,5 @@
-//! Rules for the lines of UCX (`UCX_LOG_LEVEL`). Its lines have the form `[time] [host:pid:thread] file:line UCX  LEVEL text`. The rows of protocol tables are read separately.
+//! Rules for the lines of UCX (`UCX_LOG_LEVEL`). Its lines have the form `[time] [host:pid:thread] file:line UCX  LEVEL text`.
+//! The rows of protocol tables are read separately.
 
 use crds::record::LogLineKind::{Emulation, Error, Path, Refusal};
 
