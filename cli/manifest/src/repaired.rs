@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::schema::{Repair, SchemaRules, Violation};
+use super::schema::{Repair, SchemaRules, Violation, pointer};
 
 /// A document with repairs.
 pub(super) struct Repaired {
@@ -63,7 +63,7 @@ impl Repaired {
     /// has changed.
     pub(super) fn substitute(&mut self, path: &str, rules: &SchemaRules) -> bool {
         self.uncertain.push(path.to_owned());
-        let pointer = format!("/{}", path.replace(['.', '['], "/").replace(']', ""));
+        let pointer = pointer(path);
         let (Some(value), Some(schema)) = (self.value.pointer_mut(&pointer), rules.schema_at(&pointer))
         else {
             return false;

@@ -15,7 +15,7 @@ use kube::core::cel::{ValidationError as CelError, Validator as Cel};
 use serde_json::{Value, json};
 
 use super::Defect;
-pub(super) use violation::{Repair, Violation};
+pub(super) use violation::{Repair, Violation, pointer};
 
 /// Compiled schema of the `BenchmarkRun` resource.
 pub(super) struct SchemaRules {
@@ -134,8 +134,7 @@ fn remove_consequences(violations: &mut Vec<Violation>) {
 
 /// Appends the value of the field `path` in `run` to the message of its rule, if it is a string or a number.
 fn with_given_value(message: String, path: &str, run: &Value) -> String {
-    let pointer = format!("/{}", path.replace(['.', '['], "/").replace(']', ""));
-    match run.pointer(&pointer) {
+    match run.pointer(&pointer(path)) {
         Some(given @ (Value::String(_) | Value::Number(_))) => format!("{message} (the value is {given})"),
         _ => message,
     }

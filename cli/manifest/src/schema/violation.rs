@@ -273,6 +273,11 @@ fn child_path(path: &str, name: &str) -> String {
     }
 }
 
+/// Converts a path such as `spec.variants[0].name` to the JSON pointer `/spec/variants/0/name`.
+pub(crate) fn pointer(path: &str) -> String {
+    format!("/{}", path.replace(['.', '['], "/").replace(']', ""))
+}
+
 /// Converts a JSON pointer such as `/spec/variants/0/name` to `spec.variants[0].name`.
 pub(super) fn dotted_path(pointer: &str) -> String {
     let mut path = String::new();
