@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crds::names::{ENV_LOG, ENV_LOGS_DIRECTORY};
+use crds::printable::printable;
 use crds::record::MAX_LINE_BYTES;
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -239,7 +240,7 @@ fn keep_last_lines(pipe: impl Read, rank: u32, kept: &Mutex<VecDeque<String>>) {
     while let Some(line) = bounded_line(&mut reader, 1024) {
         if is_logged {
             // The line is lost if standard error is closed.
-            let _ = writeln!(io::stderr(), "rank {rank}: {line}");
+            let _ = writeln!(io::stderr(), "rank {rank}: {}", printable(&line));
         }
         let mut lines = kept.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == STDERR_LINES {
