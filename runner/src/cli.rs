@@ -58,10 +58,10 @@ enum Command {
     /// Measure with clients on other machines: wait for `connect`, and run the server side of its scenarios.
     ///
     /// Serves one client after another until SIGINT or SIGTERM arrives or, with --clients, until that many have been
-    /// served. A client that connects during a session waits. A client can choose the transport, the scenarios of `connect`, message sizes up to
-    /// --max-bytes, operation counts up to 1000000 and the kind of memory. It cannot choose files, libraries,
-    /// environment variables or devices of this machine. Any other connection to the port is rejected, and the server
-    /// continues to wait. Connections are neither authenticated nor encrypted, so listen only on a network where you
+    /// served. A client that connects during a session waits. A client can choose the transport, the scenarios of `connect`,
+    /// message sizes up to --max-bytes, operation counts up to 1000000 and the kind of memory. It cannot choose files,
+    /// libraries, environment variables or devices of this machine. Any other connection to the port is rejected, and the
+    /// server continues to wait. Connections are neither authenticated nor encrypted, so listen only on a network where you
     /// trust every machine.
     Serve(Box<ServeFlags>),
     /// Measure scenarios of the Starway benchmark suite with a `serve` process on another machine, and print the

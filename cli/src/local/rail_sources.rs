@@ -22,9 +22,9 @@ struct RdmaDevice {
 /// Returns the rail sources of each rank, or an empty list if the workers choose them.
 ///
 /// If a transport uses RDMA devices and there are enough of them, every rail of every rank uses a different device,
-/// because a device that communicates with itself may not send the data over its link. Otherwise, rails over IP get loopback addresses: rail
-/// `i` has the address 127.0.0.`i+1`, so the rails of a rank have different addresses on one interface. All ranks use
-/// the same addresses, because their endpoints have different ports.
+/// because a device that communicates with itself may not send the data over its link. Otherwise, rails over IP get loopback
+/// addresses: rail `i` has the address 127.0.0.`i+1`, so the rails of a rank have different addresses on one interface. All
+/// ranks use the same addresses, because their endpoints have different ports.
 pub(super) fn rail_sources(transports: &[&TransportSpec], workers: u32, devices: &Path) -> Vec<Vec<String>> {
     let rdma = transports.iter().find(|transport| transport.uses_rdma_devices());
     if let Some(transport) = rdma {

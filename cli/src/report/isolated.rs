@@ -1,5 +1,5 @@
-//! Tests of the `rpc` and `memoryFootprint` workloads, most of which run isolated processes: how many succeeded, a table for each
-//! section, and the fastest calls.
+//! Tests of the `rpc` and `memoryFootprint` workloads, most of which run isolated processes: how many succeeded, a table for
+//! each section, and the fastest calls.
 
 mod calls;
 mod footprints;

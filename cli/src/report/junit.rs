@@ -3,8 +3,8 @@
 //! with tensor consumers, and one for each variant, which fails if the variant regresses.
 //!
 //! A result that leads to exit status 1 is a failure, and a result that leads to exit status 3 is an error. An
-//! undecided result is skipped, with the reason. The warnings are the error output of the first test. The test of a variant therefore passes only if the results rule out a
-//! regression at every size.
+//! undecided result is skipped, with the reason. The warnings are the error output of the first test. The test of a variant
+//! therefore passes only if the results rule out a regression at every size.
 
 use campaign::compare::{Comparison, Withheld};
 use campaign::format;

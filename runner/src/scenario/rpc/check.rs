@@ -11,7 +11,8 @@ use crate::scenario::case::{Case, Role};
 use crate::scenario::engine::data_seed;
 use crate::scenario::isolated::{Checked, check_sharing, mapped_on_gpu, samples};
 
-/// Checks the calls of a case within the limit that `limit` returns when the extension starts. Returns the initiator's report, and the evidence of sharing.
+/// Checks the calls of a case within the limit that `limit` returns when the extension starts. Returns the initiator's report,
+/// and the evidence of sharing.
 pub(in crate::scenario) fn check(
     workload: &RpcWorkload,
     case: &Case<'_>,

@@ -47,9 +47,9 @@ impl WorkerResults {
 }
 
 impl<W: Write> Coordinator<'_, W> {
-    /// Controls the running flows of the workers in `ranks`, each of whose phases may take `timeout`. Returns the time in nanoseconds from the command that
-    /// opened the windows to the report that the last one had closed. If a flow fails, all flows are abandoned, and
-    /// `None` is returned. Results that arrive in the meantime are added to `done`.
+    /// Controls the running flows of the workers in `ranks`, each of whose phases may take `timeout`. Returns the time in
+    /// nanoseconds from the command that opened the windows to the report that the last one had closed. If a flow fails, all
+    /// flows are abandoned, and `None` is returned. Results that arrive in the meantime are added to `done`.
     pub(super) fn control_flows(
         &mut self,
         ranks: &[u32],
