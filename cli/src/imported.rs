@@ -147,11 +147,7 @@ fn warnings(manifest: &Manifest, logs: &[Log], values: &[Value]) -> Vec<String> 
             )));
         }
         if log.unknown.count > 0 {
-            warnings.push(about(&format!(
-                "{} not understood, and not used: {}",
-                campaign::format::pluralized(log.unknown.count as u64, "line"),
-                log.unknown.first.join(" | ")
-            )));
+            warnings.push(about(&log.unknown.to_string()));
         }
     }
     warnings.extend(values::differences(manifest, logs));

@@ -1,6 +1,6 @@
 //! The initiator's side of a measured case: executes the client and reads the case's result from its output.
 
-use command_output::{ParseError, Printed, log, most_payload, parse, select};
+use command_output::{ParseError, Printed, log, most_payload, parse, select, unknown_lines};
 use crds::assignment::{CommandWorkload, Extent};
 use crds::record::{CaseFailure, CommandProgram, CommandReport, FabricFacts, FailureReason, PrintedRange};
 
@@ -76,10 +76,14 @@ fn range(printed: &Printed) -> PrintedRange {
 /// Reads the result for `size` bytes, and the log lines that are evidence.
 fn report(workload: &CommandWorkload, size: u64, output: &Output) -> Result<CommandReport, CaseFailure> {
     let unreadable = |error: ParseError| {
-        let message = format!(
+        let mut message = format!(
             "the client output cannot be parsed as {:?} output: {error}",
             workload.tool
         );
+        let unknown = unknown_lines(workload.tool, workload.pattern.as_ref(), &output.text);
+        if unknown.count > 0 {
+            message.push_str(&format!("; {unknown}"));
+        }
         failure(FailureReason::CommandOutput, message)
     };
     let rows = parse(workload.tool, workload.pattern.as_ref(), &output.text).map_err(unreadable)?;
