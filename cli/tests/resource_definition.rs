@@ -77,7 +77,11 @@ fn definition_has_no_words_that_yaml_1_1_reads_as_booleans() {
 fn schema_is_structural_and_described() {
     let mut invalid = Vec::new();
     visit_schemas(&schema(), "", &mut |path, schema| {
-        let typed = schema.get("type").is_some() || schema["x-kubernetes-int-or-string"] == true;
+        let is_untyped = |key| schema[key] == true;
+        let typed = schema.get("type").is_some()
+            || is_untyped("x-kubernetes-int-or-string")
+            // A number or a list of numbers.
+            || (path.ends_with(".consumers") && is_untyped("x-kubernetes-preserve-unknown-fields"));
         let unsupported = ["$ref", "$defs", "definitions", "const", "not", "if"]
             .iter()
             .any(|key| schema.get(key).is_some());

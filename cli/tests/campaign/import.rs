@@ -171,7 +171,7 @@ fn imported_run_is_compared_with_a_measured_run_of_the_same_tool() {
     compared.expect_stdout("22.4 us (1 log) 11.2 us (11.2 us to 11.2 -50.0 %, not controlled us, 2 rounds)");
     let variants = [
         format!("a={log}"),
-        format!("b={}", fabtests_log(logs.path(), "other", "3")),
+        format!("b={}", fabtests_log(logs.path(), "other", "3.00")),
     ];
     let [a, b] = &variants;
     import(

@@ -96,8 +96,8 @@ fn change_that_is_smaller_than_the_last_digit_is_inconclusive() {
 fn large_change_is_decided_although_few_digits_are_printed() {
     let (stored, _) = run(&manifest(
         Metric::ReportedBandwidth,
-        ["68.5", "0.02"],
-        ["6.8", "0.20"],
+        ["51.2", "0.02"],
+        ["5.1", "0.20"],
     ));
     let found = comparison(&stored, "b");
     assert_eq!(

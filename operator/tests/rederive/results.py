@@ -27,7 +27,6 @@ def check(run, key, stored, tally):
         tally.compare("rounds", f"{where} validRounds", stored["validRounds"], len({case.round for case in valid}))
         tally.compare("validity", f"{where} validity", stored["validity"], "Valid" if valid else "Invalid")
         tally.compare("proof", f"{where} fabric", stored.get("fabric"), proof.weakest(cases))
-        compare_disturbance(where, stored.get("disturbance"), disturbance.derive(run, key), tally)
         emulated = run.endpoints.emulated(run.plan.scenario(key[0]), key[2], of_operations)
         tally.compare("emulated", f"{where} emulated", stored.get("emulated"), emulated)
         check_reason(where, cases, stored, tally)
@@ -42,6 +41,7 @@ def check(run, key, stored, tally):
         calls.check(run, key, cases, valid, stored.get("call"), tally)
         footprint.check(run, key, cases, stored.get("footprint"), tally)
     flows.check(run, key, stored, tally)
+    compare_disturbance(where, stored.get("disturbance"), disturbance.derive(run, key), tally)
     load = run.median(key, lambda case: case.cpu_percent())
     tally.compare("median", f"{where} cpuPercent", stored.get("cpuPercent"), whole(load), ROUNDING)
     for field, (metric, factor) in MEDIANS.items():
@@ -55,8 +55,6 @@ def check(run, key, stored, tally):
 
 def compare_disturbance(where, stored, derived, tally):
     """Compares each value; a large status omits all of them."""
-    if stored is None and tally.omits:
-        return
     stored, derived = stored or {}, derived or {}
     for field in sorted({*stored, *derived}):
         tally.compare("disturbance", f"{where} disturbance.{field}", stored.get(field), derived.get(field), ROUNDING)

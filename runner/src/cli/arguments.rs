@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(rewritten("x transfer-engine"), "x target");
         assert_eq!(
             rewritten("x transfer-engine --remote_segment="),
-            "x target --remote-segment="
+            "x target --remote_segment="
         );
         assert_eq!(
             rewritten("x transfer-engine -remote_segment mySegment --threads 8"),

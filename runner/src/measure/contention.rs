@@ -4,7 +4,8 @@
 //! Readings are taken outside the timed region, before and after the measured window.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crds::cpu_list;
@@ -20,6 +21,11 @@ use crate::topology::SystemRoots;
 const PROCESS_FIELDS: [usize; 3] = [0, 1, 2];
 /// Field of a CPU in `/proc/stat` that counts the time which the hypervisor gave to other virtual machines.
 const STEAL_FIELD: usize = 7;
+
+/// Initial capacity for `/proc/stat`, in bytes.
+const STAT_CAPACITY: usize = 64 << 10;
+/// Initial capacity for a `schedstat` file, in bytes: three numbers of 64 bits.
+const SCHEDSTAT_CAPACITY: usize = 128;
 
 /// Sources of a process's contention counters.
 #[derive(Clone, Debug)]
@@ -63,7 +69,7 @@ impl ContentionCounters {
         ContentionReading {
             taken: clock::now(),
             waits: run_queue_waits(&self.proc.join("self/task")),
-            busy_ticks: fs::read_to_string(self.proc.join("stat"))
+            busy_ticks: read_text(&self.proc.join("stat"), STAT_CAPACITY)
                 .ok()
                 .and_then(|text| busy_ticks(&text, &self.cpus)),
             own_nanos: clock::process_cpu_nanos().saturating_add(children_cpu_nanos()),
@@ -106,7 +112,7 @@ fn run_queue_waits(tasks: &Path) -> Option<BTreeMap<String, u64>> {
     let mut waits = BTreeMap::new();
     for task in fs::read_dir(tasks).ok()?.flatten() {
         // A thread that has just ended has no file.
-        let Ok(text) = fs::read_to_string(task.path().join("schedstat")) else {
+        let Ok(text) = read_text(&task.path().join("schedstat"), SCHEDSTAT_CAPACITY) else {
             continue;
         };
         let mut fields = text.split_ascii_whitespace();
@@ -115,6 +121,14 @@ fn run_queue_waits(tasks: &Path) -> Option<BTreeMap<String, u64>> {
         waits.insert(task.file_name().to_string_lossy().into_owned(), waited);
     }
     has_run.then_some(waits)
+}
+
+/// Reads a file into a text that is allocated with `capacity` bytes. The kernel reports a size of 0 for these files, so a text
+/// without a capacity would be allocated again as often as its length requires, which differs between readings.
+fn read_text(path: &Path, capacity: usize) -> io::Result<String> {
+    let mut text = String::with_capacity(capacity);
+    File::open(path)?.read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// Time that `cpus` spent on processes or lost to the hypervisor, in units of `/proc/stat`; `None` if a CPU is missing.
@@ -131,7 +145,7 @@ fn busy_ticks(stat: &str, cpus: &BTreeSet<u32>) -> Option<u64> {
             continue;
         }
         found += 1;
-        let values: Vec<u64> = fields.map(|value| value.parse().unwrap_or_default()).collect();
+        let values: Vec<u64> = fields.map(|value| value.parse().ok()).collect::<Option<_>>()?;
         let counted = PROCESS_FIELDS.iter().chain([&STEAL_FIELD]);
         let ticks = counted.filter_map(|field| values.get(*field));
         sum = ticks.fold(sum, |sum, ticks| sum.saturating_add(*ticks));
