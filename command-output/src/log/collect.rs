@@ -78,6 +78,7 @@ impl Lines {
             omitted,
             unrecognized,
             fallbacks,
+            lanes: _,
         } = log;
         let stored_unknown = lines
             .iter()
@@ -133,6 +134,7 @@ impl Lines {
             omitted,
             unrecognized: self.unrecognized + unknown,
             fallbacks: self.fallbacks,
+            lanes: Vec::new(),
         }
     }
 }

@@ -22,6 +22,10 @@ pub struct CommandLog {
     /// Lines that earlier runners recorded as reports of a fallback, without a rule. No longer written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallbacks: Vec<String>,
+    /// UCX lanes or NCCL networks that earlier runners recorded in round 0, as the library printed them. No longer written:
+    /// `lines` contains them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lanes: Vec<String>,
 }
 
 impl CommandLog {

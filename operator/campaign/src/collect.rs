@@ -94,6 +94,14 @@ impl Reports {
         self.done.values().map(|blocks| blocks.len() as u32).sum()
     }
 
+    /// The hello record of the worker with `rank` in the attempt of `case`; `None` if it is missing.
+    pub fn hello(&self, case: &Case, rank: u32) -> Option<&HelloRecord> {
+        let key = (case.leg, case.attempt, rank);
+        let mut hellos = self.hellos.iter();
+        let found = hellos.find(|from| (from.leg, from.attempt, from.record.rank) == key);
+        found.map(|from| &from.record)
+    }
+
     /// The node of each worker, or its hostname if it did not report a node, by leg, attempt and rank.
     pub fn nodes(&self) -> BTreeMap<(u32, u32, u32), &str> {
         let hellos = self.hellos.iter().map(|from| {

@@ -4,9 +4,10 @@
 //! The rounds of two runs are not interleaved, so a change of the machines between the runs cannot be distinguished
 //! from a change in the variants. The comparison therefore uses the ratio of an arm to the baseline of the same run,
 //! computed round by round, so that effects common to both arms cancel out. No verdict is given for the baseline
-//! itself. The rounds of the two runs are independent samples. The interval ([`two_samples`](crate::stats::two_samples)) is computed from the
-//! logarithms of the rounds' ratios, at the simultaneous level of all comparisons of a scenario. The interval holds
-//! even when the rounds of one run have a larger spread than the rounds of the other run.
+//! itself. The rounds of the two runs are independent samples. The interval
+//! ([`two_samples`](crate::stats::two_samples)) is computed from the logarithms of the rounds' ratios, at the
+//! simultaneous level of all comparisons of a scenario. The interval holds even when the rounds of one run have a larger
+//! spread than the rounds of the other run.
 //!
 //! If the baseline itself changed at a size, no other arm has a verdict at that size, because a change of the machines need
 //! not affect all arms by the same factor, and then does not cancel out.
@@ -207,12 +208,14 @@ impl ArmResult<'_> {
 /// Why an arm that is identical to the baseline by plan, or whose optimizations do not apply, has no verdict.
 fn role_reason(run: &FinishedRun<'_>, cell: &CellSummary) -> Option<String> {
     let role = run.plan.cell(cell.scenario, cell.size_bytes, cell.arm)?.role?;
-    (role != Role::Variant).then(|| {
-        format!(
-            "{}: the arm does the same as the baseline at this size, so a change would be noise",
-            run.plan.run
-        )
-    })
+    let reason = match role {
+        Role::Variant => return None,
+        Role::NotApplicable => "none of the arm's optimizations applies at this size",
+        Role::NegativeControl | Role::ControlArm => {
+            "the arm does the same as the baseline at this size, so a change would be noise"
+        }
+    };
+    Some(format!("{}: {reason}", run.plan.run))
 }
 
 /// Why the results of `cell`, or the results of the baseline with which it is compared, are not usable within their own

@@ -20,7 +20,7 @@ use crds::assignment::{InstrumentProcess, RoundAssignment, ScenarioAssignment, p
 use crds::striping::StripingRule;
 use crds::v1alpha1::{
     Alignment, Devices, Expectation, ManyToMany, Metric, Optimization, RateFormat, RpcChannel, Sampling,
-    SharedInterface, TransportSpec,
+    TransportSpec,
 };
 use serde::Serialize;
 use snafu::Snafu;
@@ -54,9 +54,13 @@ pub struct Plan {
     /// Required position of each NIC relative to the memory that it accesses.
     #[serde(skip_serializing_if = "Alignment::is_none")]
     pub align: Alignment,
-    /// Sampling settings with the number of rounds filled in. `seed` is `None` if the spec does not set it, and
-    /// `shared_interface` if it does not set it for a run that reserves its nodes.
+    /// Sampling settings with the number of rounds filled in. `seed` and `shared_interface` are `None` if the spec does
+    /// not set them.
     pub sampling: Sampling,
+    /// Whether a cluster must reserve the nodes of the workers for the run. Not part of the hash, which thus stays the one
+    /// of earlier releases.
+    #[serde(skip)]
+    pub reserves_nodes: bool,
     /// Seed of the random order.
     pub seed: u64,
     /// Number of measured rounds, excluding round 0, which contains the integrity pass and the pilot.
@@ -149,8 +153,8 @@ pub struct PlannedScenario {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sweep: Option<String>,
     /// Name of the scenario in the spec, if that scenario lists several counts of workers or consumers and this scenario
-    /// was created for one of them.
-    /// The name in JSON is the one of earlier releases, so that the hashes of their plans stay valid.
+    /// was created for one of them. The name in JSON is the one of earlier releases, so that the hashes of their plans stay
+    /// valid.
     #[serde(rename = "severalWorkers", skip_serializing_if = "Option::is_none")]
     pub several_counts: Option<String>,
     /// Sizes in bytes, in spec order.
@@ -296,12 +300,9 @@ pub fn plan(run: &ValidatedRun) -> Result<HashedPlan, PlanError> {
         align: run.align,
         sampling: Sampling {
             rounds: Some(rounds),
-            shared_interface: run
-                .sampling
-                .shared_interface
-                .or((!run.exclusive).then_some(SharedInterface::Report)),
             ..run.sampling
         },
+        reserves_nodes: run.exclusive,
         seed: run.seed,
         rounds,
         stopping_rules: (analyses.len() > 1).then_some(STOPPING_RULES),

@@ -47,6 +47,8 @@ class Case:
         self.proof = None
         # Bytes of other traffic on the interfaces; None if they are unknown.
         self.foreign = None
+        # Whether a case without measurements used the same host in the same block and arm.
+        self.beside_failed = False
         self.sides = [self.measured["initiator"], self.measured["target"]] if self.measured else []
         self.posting = self.sides if scenario.both_post else self.sides[:1]
         if scenario.mode:

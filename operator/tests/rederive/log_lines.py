@@ -24,7 +24,7 @@ def class_of(name):
 def requested_classes(transport):
     """Classes of paths that the spec requests; None if it requests no path for commands."""
     (library, options), = transport.items()
-    if library == "loopback":
+    if library == "loopback" or "all" in options.get("transports", ()):
         return None
     if library == "libfabric":
         return {class_of(options["provider"])}
@@ -45,13 +45,21 @@ def is_requested(name, transport):
 
 
 def is_lane_of(name, requested):
-    return requested in ("all", name) or names_lane(LANES.get(requested, ()), name)
+    return requested == name or (requested != "all" and names_lane(LANES.get(requested, ()), name))
+
+
+def is_socket(lane):
+    """Whether a lane in a record of an earlier runner is a kernel socket."""
+    return any(word in lane for word in ("tcp/", "NET/Socket", "network Socket"))
 
 
 def contradict(report, logs, size, transport):
     """Whether a line of the client's report, or of the logs of round 0, contradicts the spec."""
     report_log = report.get("log") or {}
     if any(one.get("fallbacks") for one in (report, report_log, *logs)):
+        return True
+    recorded_lanes = [log["lanes"] for log in logs if log.get("lanes")]
+    if "Rdma" in (requested_classes(transport) or ()) and any(all(map(is_socket, lanes)) for lanes in recorded_lanes):
         return True
     lines = [line for log in (report_log, *logs) for line in log.get("lines") or [] if applies(line, size)]
     names_rdma = any(line["kind"] == "Path" and "Rdma" in paths(line) for line in lines)

@@ -70,8 +70,13 @@ class Run:
         for case in self.cases:
             if not case.measured:
                 failed |= proof.places(case, self.records)
-            elif case.scenario.is_command:
-                case.foreign = commands.foreign(case, self.records)
+        for case in self.cases:
+            case.beside_failed = not failed.isdisjoint(proof.places(case, self.records))
+            if not case.measured or case.beside_failed:
+                continue
+            if case.scenario.is_command:
+                if not any(commands.is_concurrent(case, other, self.records) for other in self.cases):
+                    case.foreign = commands.foreign(case, self.records)
             elif of_case[case]:
                 case.foreign = max(reading.foreign() for reading in of_case[case])
         for case in self.cases:
@@ -82,9 +87,9 @@ class Run:
                 if case.scenario.is_command:
                     case.proof = commands.proof(case, self.cases, checks, self.records, self.endpoints, transport)
                 else:
-                    case.proof = proof.of_case(
-                        case, of_case[case], self.records, self.endpoints, transport, failed
-                    )
+                    case.proof = proof.of_case(case, of_case[case], self.records, self.endpoints, transport)
+                if case.proof == "Shared" and case.beside_failed:
+                    case.proof = "Declared"
                 if self.protocols.excluded(case.key[2], transport):
                     case.proof = "Contradicted"
             case.reasons = list(validity.reasons(case, self.endpoints, corrupt, off_fabric))

@@ -165,9 +165,8 @@ def readings(cases, records, separate):
 
 def totals(found):
     """Counted bytes, payload bytes and bytes of other traffic of the readings in which every case is valid."""
-    chosen = [reading.total() for reading in found if all(case.valid for case in reading.cases)]
-    counted_bytes, foreign = (sum(values) if chosen else None for values in (
-        [one.counted_sent for one in chosen],
-        [one.foreign() for one in chosen],
-    ))
-    return counted_bytes, sum(one.sent for one in chosen), foreign
+    chosen = [reading for reading in found if all(case.valid for case in reading.cases)]
+    foreign = [one.foreign() for one in chosen if not any(case.beside_failed for case in one.cases)]
+    counted_bytes = [one.total().counted_sent for one in chosen]
+    payload = sum(one.total().sent for one in chosen)
+    return sum(counted_bytes) if chosen else None, payload, sum(foreign) if foreign else None

@@ -199,8 +199,9 @@ pub struct DirectionsResult {
     /// Median payload bytes per second from the target to the initiator over all rounds.
     pub target_bytes_per_second: u64,
     /// The smaller of the two rates divided by the larger, in parts per million. It is 1,000,000 if both directions are
-    /// equally fast.
-    pub balance_ppm: u64,
+    /// equally fast. Unset in a status that an earlier release wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub balance_ppm: Option<u64>,
 }
 
 /// Time from the local completion of a message to the completion of the flush that follows it.

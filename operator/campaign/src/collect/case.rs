@@ -43,6 +43,16 @@ pub struct Case {
     pub outcome: CaseOutcome,
 }
 
+impl Case {
+    /// The measurements of a case whose purpose is to measure; `None` for checks and failed cases.
+    pub fn measurement(&self) -> Option<&Measured> {
+        match &self.outcome {
+            CaseOutcome::Measured(measured) if self.pass == Pass::Measure => Some(measured),
+            CaseOutcome::Measured(_) | CaseOutcome::Checked(_) | CaseOutcome::Failed(_) => None,
+        }
+    }
+}
+
 /// Outcome of a case.
 #[derive(Clone, Debug)]
 pub enum CaseOutcome {

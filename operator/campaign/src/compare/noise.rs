@@ -7,7 +7,7 @@
 use std::fmt;
 
 use crds::v1alpha1::{Metric, Verdict};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::{Comparison, Inconclusive};
 use crate::format;
@@ -39,15 +39,8 @@ pub struct NoiseAboveMargin {
     pub sufficient_margin_percent: Option<u32>,
     /// Number of rounds at which the interval would lie inside the margin, serialized as a string. `None` if no number
     /// suffices, because the resolution of printed values is wider than the margin.
-    #[serde(serialize_with = "serialize_rounds")]
+    #[serde(serialize_with = "super::serialize_rounds")]
     pub sufficient_rounds: Option<RoundsToSettle>,
-}
-
-fn serialize_rounds<S: Serializer>(
-    rounds: &Option<RoundsToSettle>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    rounds.map(|rounds| rounds.to_string()).serialize(serializer)
 }
 
 impl fmt::Display for NoiseAboveMargin {

@@ -91,15 +91,15 @@ fn reason_to_withhold(
         })
 }
 
-/// Other traffic on the interfaces of the arm or of the baseline, if the run withholds verdicts in this case. It is the last
-/// of the reasons that can apply to a variant, so that it does not affect which comparisons an analysis ends.
+/// Other traffic on the interfaces of the arm or of the baseline, if the run withholds verdicts in this case. Every reason
+/// that ends a comparison at an analysis precedes it, so that it does not affect which comparisons an analysis ends.
 fn shared_interface(
     plan: &Plan,
     reports: &Reports,
     summary: &Summary,
     comparison: &Comparison,
 ) -> Option<Withheld> {
-    let default = || match reserves_nodes(reports) {
+    let default = || match plan.reserves_nodes && ran_in_cluster(reports) {
         true => SharedInterface::Withhold,
         false => SharedInterface::Report,
     };
@@ -118,7 +118,7 @@ fn shared_interface(
 }
 
 /// Whether every worker ran on a node of a cluster. Only the operator can reserve nodes for a run.
-fn reserves_nodes(reports: &Reports) -> bool {
+fn ran_in_cluster(reports: &Reports) -> bool {
     !reports.hellos.is_empty()
         && reports
             .hellos

@@ -163,7 +163,7 @@ fn directions(found: &Directions) -> DirectionsResult {
     DirectionsResult {
         initiator_bytes_per_second: found.from_initiator.round() as u64,
         target_bytes_per_second: found.from_target.round() as u64,
-        balance_ppm: (found.balance * PPM).round() as u64,
+        balance_ppm: Some((found.balance * PPM).round() as u64),
     }
 }
 

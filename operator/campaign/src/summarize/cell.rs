@@ -61,7 +61,7 @@ pub struct CellSummary {
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub below_resolution: BTreeSet<Metric>,
     /// For each metric that a command's tool printed, the least and the greatest true value of each round that is printed
-    /// in this way: the medians over pairs.
+    /// in this way: the medians over pairs. Empty in records of earlier releases, whose values are taken as exact.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub printed_ranges: BTreeMap<Metric, BTreeMap<u32, (f64, f64)>>,
     /// Completed rate of an open loop as a fraction of its intended rate: the median over the rounds, where the value
@@ -323,8 +323,12 @@ fn cell(
             let ranges = medians(|value| value.least)
                 .into_iter()
                 .zip(medians(|value| value.most));
-            let ranges = ranges.map(|((round, least), (_, most))| (round, (least, most)));
-            cell.printed_ranges.insert(metric, ranges.collect());
+            let ranges: BTreeMap<u32, (f64, f64)> = ranges
+                .map(|((round, least), (_, most))| (round, (least, most)))
+                .collect();
+            if ranges.values().any(|(least, most)| least < most) {
+                cell.printed_ranges.insert(metric, ranges);
+            }
         }
         let summary = RoundSummary::from_rounds(medians(|value| value.value));
         cell.metrics.extend(summary.map(|summary| (metric, summary)));

@@ -6,12 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::assignment::Pass;
 use crds::record::{CpuContention, ForeignCpu};
 use serde::Serialize;
 
 use super::CaseCheck;
-use crate::collect::{Case, CaseOutcome, Measured, Reports};
+use crate::collect::{Case, Reports};
 use crate::plan::Plan;
 
 /// Other work while an arm was measured at one size. A value is `None` if it is unknown.
@@ -112,7 +111,7 @@ pub(super) fn disturbances(
     let mut bytes: BTreeMap<CellKey, u64> = BTreeMap::new();
     let cases = reports.cases.iter().zip(validities).zip(foreign_bytes);
     for ((case, validity), foreign) in cases {
-        let Some(measured) = measurement(case).filter(|_| validity.is_valid()) else {
+        let Some(measured) = case.measurement().filter(|_| validity.is_valid()) else {
             continue;
         };
         let key = (case.scenario, case.size_bytes, case.arm);
@@ -168,18 +167,11 @@ fn block_key(case: &Case) -> BlockKey {
     (case.leg, case.attempt, case.block, case.arm)
 }
 
-fn measurement(case: &Case) -> Option<&Measured> {
-    match &case.outcome {
-        CaseOutcome::Measured(measured) if case.pass == Pass::Measure => Some(measured),
-        _ => None,
-    }
-}
-
 /// Sides of all measured cases, valid or not, by block and arm.
 fn sides_by_block(reports: &Reports) -> BTreeMap<BlockKey, Vec<SideContention<'_>>> {
     let mut sides: BTreeMap<BlockKey, Vec<SideContention<'_>>> = BTreeMap::new();
     for case in &reports.cases {
-        let Some(measured) = measurement(case) else {
+        let Some(measured) = case.measurement() else {
             continue;
         };
         for (rank, side) in [
@@ -201,11 +193,8 @@ fn sides_by_block(reports: &Reports) -> BTreeMap<BlockKey, Vec<SideContention<'_
 
 /// Node of a worker, or its host if the node is unknown. Pods on the same node share its CPUs.
 fn host<'a>(reports: &'a Reports, case: &Case, rank: u32) -> &'a str {
-    let hello = reports
-        .hellos
-        .iter()
-        .find(|from| (from.leg, from.attempt, from.record.rank) == (case.leg, case.attempt, rank));
-    hello.map_or("", |from| from.record.environment.node_or_hostname())
+    let hello = reports.hello(case, rank);
+    hello.map_or("", |hello| hello.environment.node_or_hostname())
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ pub struct FabricEvidence {
     /// Payload bytes that these interfaces had to send in the same cases.
     pub payload_bytes: u64,
     /// Bytes beyond the payload and everything that belongs to it, in the direction of each reading with more of them;
-    /// `None` if no counters were read.
+    /// `None` if no counters were read, or only while a case without measurements used the same host.
     pub foreign_bytes: Option<u64>,
 }
 
@@ -58,9 +58,12 @@ pub struct FabricEvidence {
 pub(super) struct Proofs {
     /// One entry per case; `None` for a case without measurements, and for calls outside the fabric.
     pub(super) cases: Vec<Option<CaseProof>>,
-    /// Bytes of other traffic on the interfaces of each case; `None` without a reading.
+    /// Bytes of other traffic on the interfaces of each case; `None` without a reading, and if another pair of the run can
+    /// have caused them.
     pub(super) foreign_bytes: Vec<Option<u64>>,
     readings: Vec<InterfaceReading>,
+    /// Indexes of the cases in whose block and arm a case without measurements used the same host.
+    near_unmeasured: BTreeSet<usize>,
 }
 
 /// Block, arm, host and interface: the key of readings that are compared together.
@@ -113,7 +116,17 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
             readings_by_case.entry(*case).or_default().push(reading);
         }
     }
-    let unmeasured = hosts_of_unmeasured_cases(reports);
+    let near_unmeasured = cases_near_unmeasured_ones(reports);
+    let attributed = |index: usize, proof: CaseProof| match proof.proof {
+        FabricProof::Shared if near_unmeasured.contains(&index) => CaseProof {
+            proof: FabricProof::Declared,
+            reason: format!(
+                "a pair without measurements used the same host at the same time, so its bytes are unknown: {}",
+                proof.reason
+            ),
+        },
+        _ => proof,
+    };
     let prove_case = |index: usize| {
         let (case, measured) = measured_case(reports, index)?;
         let scenario = plan.scenarios.get(case.scenario)?;
@@ -122,7 +135,8 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
         }
         if scenario.assignment.workload.command().is_some() {
             let contradiction = provider::contradiction(plan, case, endpoints);
-            return Some(contradiction.unwrap_or_else(|| command::prove(plan, reports, case, measured)));
+            let prove = || attributed(index, command::prove(plan, reports, case, measured));
+            return Some(contradiction.unwrap_or_else(prove));
         }
         let case_readings = readings_by_case.get(&index).map_or(&[][..], Vec::as_slice);
         Some(provider::contradiction(plan, case, endpoints).unwrap_or_else(|| {
@@ -132,23 +146,14 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
             let workload = plan.scenarios.get(case.scenario);
             let workload = workload.map(|scenario| &scenario.assignment.workload);
             let proof = proof(plan, workload, index, case, measured, case_readings, endpoints);
-            let is_beside_unmeasured = hosts(reports, case)
-                .into_iter()
-                .any(|host| unmeasured.contains(&(case.block, case.arm, host)));
-            match proof.proof {
-                FabricProof::Shared if is_beside_unmeasured => CaseProof {
-                    proof: FabricProof::Declared,
-                    reason: format!(
-                        "a pair without measurements used the same host at the same time, so its bytes are unknown: {}",
-                        proof.reason
-                    ),
-                },
-                _ => proof,
-            }
+            attributed(index, proof)
         }))
     };
     let foreign_bytes = |index: usize| {
         let (case, measured) = measured_case(reports, index)?;
+        if near_unmeasured.contains(&index) {
+            return None;
+        }
         let is_command = |scenario: &PlannedScenario| scenario.assignment.workload.command().is_some();
         if plan.scenarios.get(case.scenario).is_some_and(is_command) {
             return command::foreign_bytes(reports, case, measured);
@@ -163,10 +168,23 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
         cases: (0..reports.cases.len()).map(prove_case).collect(),
         foreign_bytes: (0..reports.cases.len()).map(foreign_bytes).collect(),
         readings,
+        near_unmeasured,
     }
 }
 
-/// Block, arm and host of every measured block's case without measurements, whose traffic is unknown.
+/// Indexes of the cases in whose block and arm a case without measurements, whose traffic is unknown, used the same host.
+fn cases_near_unmeasured_ones(reports: &Reports) -> BTreeSet<usize> {
+    let unmeasured = hosts_of_unmeasured_cases(reports);
+    let is_beside = |case: &Case| {
+        let mut hosts = hosts(reports, case).into_iter();
+        hosts.any(|host| unmeasured.contains(&(case.block, case.arm, host)))
+    };
+    let cases = reports.cases.iter().enumerate();
+    let found = cases.filter(|(_, case)| !unmeasured.is_empty() && is_beside(case));
+    found.map(|(index, _)| index).collect()
+}
+
+/// Block, arm and host of every measured block's case without measurements.
 fn hosts_of_unmeasured_cases(reports: &Reports) -> BTreeSet<(u32, usize, String)> {
     let failed = reports
         .cases
@@ -178,21 +196,14 @@ fn hosts_of_unmeasured_cases(reports: &Reports) -> BTreeSet<(u32, usize, String)
 
 fn measured_case(reports: &Reports, index: usize) -> Option<(&Case, &Measured)> {
     let case = reports.cases.get(index)?;
-    match &case.outcome {
-        CaseOutcome::Measured(measured) if case.pass == Pass::Measure => Some((case, measured)),
-        _ => None,
-    }
+    Some((case, case.measurement()?))
 }
 
 /// Host name of a worker. Workers on the same host see the same interfaces.
 fn host(reports: &Reports, case: &Case, rank: u32) -> String {
-    let hello = reports
-        .hellos
-        .iter()
-        .find(|from| (from.leg, from.attempt, from.record.rank) == (case.leg, case.attempt, rank));
-    hello.map_or_else(
+    reports.hello(case, rank).map_or_else(
         || format!("rank {rank}"),
-        |from| from.record.environment.hostname.clone(),
+        |hello| hello.environment.hostname.clone(),
     )
 }
 
@@ -322,14 +333,19 @@ pub(super) fn run_evidence(
     interfaces.dedup();
     let totals: Vec<Traffic> = readings.iter().map(|reading| reading.total()).collect();
     let counted: u64 = totals.iter().map(|total| total.counted_sent).sum();
+    let is_attributed = |reading: &&&InterfaceReading| {
+        let mut cases = reading.cases.keys();
+        cases.all(|case| !proofs.near_unmeasured.contains(case))
+    };
+    let attributed: Vec<&&InterfaceReading> = readings.iter().filter(is_attributed).collect();
     Some(FabricEvidence {
         proof: weakest.proof,
         provider: providers.join(", "),
         reason: weakest.reason.clone(),
         counted_bytes: (!interfaces.is_empty()).then_some(counted),
         payload_bytes: totals.iter().map(|total| total.expected_sent).sum(),
-        foreign_bytes: (!interfaces.is_empty()).then(|| {
-            let excesses = readings.iter().filter_map(|reading| reading.excess());
+        foreign_bytes: (!attributed.is_empty()).then(|| {
+            let excesses = attributed.iter().filter_map(|reading| reading.excess());
             excesses.map(|excess| excess.bytes()).sum()
         }),
         interfaces,

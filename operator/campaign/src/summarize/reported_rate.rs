@@ -66,10 +66,7 @@ fn directions(command: &CommandWorkload, arguments: &[String]) -> Option<f64> {
 
 /// Names of the RDMA devices on a worker's host; `None` if the worker did not report them.
 fn nic_names<'a>(reports: &'a Reports, case: &Case, rank: u32) -> Option<BTreeSet<&'a str>> {
-    let mut hellos = reports.hellos.iter();
-    let hello =
-        hellos.find(|from| (from.leg, from.attempt, from.record.rank) == (case.leg, case.attempt, rank))?;
-    let nics = &hello.record.environment.hardware.nics;
+    let nics = &reports.hello(case, rank)?.environment.hardware.nics;
     Some(nics.iter().map(|nic| nic.name.as_str()).collect())
 }
 

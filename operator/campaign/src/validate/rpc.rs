@@ -5,9 +5,8 @@ use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, Rpc, RpcChannel, RpcPattern, 
 use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario};
 
-/// Reports depths of calls that are not recursive, memory and channels that cannot
-/// be combined with a scenario, channels in a run without calls, and settings of variants that have no effect on their
-/// channel.
+/// Reports depths of calls that are not recursive, memory and channels that cannot be combined with a scenario, channels
+/// in a run without calls, and settings of variants that have no effect on their channel.
 pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: &mut Reporter) {
     for scenario in scenarios {
         let given = spec.scenarios.get(scenario.index);

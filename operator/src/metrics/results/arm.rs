@@ -316,7 +316,8 @@ pub(super) const METRICS: [ResultMetric; 23] = [
     metric(
         "fabricbench_arm_disturbance_ratio",
         "ratio",
-        "Other work on the machines in the valid cases: time that a thread of the instrument waited for a CPU as a share of the          measured time, and CPU time of other processes as a share of the worker's CPUs",
+        "Other work on the machines in the valid cases: time that a thread of the instrument waited for a CPU as a share of \
+         the measured time, and CPU time of other processes as a share of the worker's CPUs",
         &[
             RUN_NAMESPACE,
             RUN,

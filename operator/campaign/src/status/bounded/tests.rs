@@ -62,7 +62,7 @@ fn result(arm_index: usize, size: u64) -> ArmResult {
         directions: Some(DirectionsResult {
             initiator_bytes_per_second: 12_345_678_901,
             target_bytes_per_second: 12_345_678_901,
-            balance_ppm: 1_234_567,
+            balance_ppm: Some(1_234_567),
         }),
         flush: None,
         flows: Some(FlowsResult {

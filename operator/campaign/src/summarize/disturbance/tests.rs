@@ -4,7 +4,7 @@ use crds::assignment::AttemptIdentity;
 use crds::record::{HelloRecord, HostEnvironment};
 
 use super::*;
-use crate::collect::{FromStream, Side};
+use crate::collect::{CaseOutcome, FromStream, Measured, Side};
 use crate::fixture::failed_case;
 use crate::validate::validate;
 

@@ -31,7 +31,6 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, case: &Case, measured: &Meas
     let report = posted
         .and_then(|posted| posted.command.clone())
         .unwrap_or_default();
-    let logs: Vec<_> = logs(reports, case).collect();
     if let Some(reason) = log_lines::contradiction(plan, reports, case, &report) {
         return CaseProof {
             proof: FabricProof::Contradicted,
@@ -80,7 +79,7 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, case: &Case, measured: &Meas
              of both"
         ));
     }
-    if has_log(plan, case) && logs.is_empty() {
+    if has_log(plan, case) && logs(reports, case).next().is_none() {
         return declared(
             "the command failed in round 0, so the log in which its library names the data path is missing"
                 .to_owned(),
@@ -122,8 +121,12 @@ impl Counted {
     }
 }
 
-/// Bytes of other traffic; `None` if the tool does not report its payload, or without counters.
+/// Bytes of other traffic; `None` if the tool does not report its payload, without counters, or if they also counted the
+/// bytes of another pair.
 pub(super) fn foreign_bytes(reports: &Reports, case: &Case, measured: &Measured) -> Option<u64> {
+    if concurrent_pair(reports, case, measured).is_some() {
+        return None;
+    }
     measured
         .initiator
         .posted

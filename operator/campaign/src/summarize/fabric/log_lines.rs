@@ -6,7 +6,7 @@ use command_output::log::meaning;
 use crds::assignment::Pass;
 use crds::record::{CommandLog, CommandProgram, CommandReport, LogLine, LogLineKind};
 
-use super::requested::{Judgement, judge, name_rdma};
+use super::requested::{Judgement, contradicting_lane, judge, name_rdma};
 use crate::collect::{Case, CaseOutcome, Reports};
 use crate::plan::Plan;
 
@@ -67,6 +67,12 @@ pub(super) fn contradiction(
         ));
     }
     let transport = plan.transport_of(plan.arms.get(case.arm)?);
+    let mut logs = checks.iter();
+    if let Some(lane) = logs.find_map(|(_, log)| contradicting_lane(&log.lanes, transport)) {
+        return Some(format!(
+            "the transport of the arm requests RDMA devices, but an earlier runner recorded {lane} in round 0"
+        ));
+    }
     let own = report.log.lines.iter().map(|line| (case, line));
     let checked = checks
         .iter()

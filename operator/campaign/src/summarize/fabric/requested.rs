@@ -4,9 +4,9 @@ use command_output::log::{PathClass, class_of};
 use crds::record::{LogLine, LogLineKind};
 use crds::v1alpha1::{Libfabric, LibfabricProvider, TransportSpec, UcxEmulation, UcxTransport};
 
-/// How a log line relates to the requested path, from the weakest to the strongest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::summarize) enum Judgement {
+/// How a log line relates to the requested path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Judgement {
     /// The line agrees with the request, or does not show a path.
     Agrees,
     /// The line must be reported as a warning.
@@ -15,10 +15,15 @@ pub(in crate::summarize) enum Judgement {
     Contradicts,
 }
 
-/// Classes of paths that a transport requests. `None` if the transport requests no path for a command.
-pub(in crate::summarize) fn requested_classes(transport: &TransportSpec) -> Option<Vec<PathClass>> {
+/// Parts of the UCX lanes and NCCL networks in records of earlier runners that denote kernel sockets.
+const SOCKET_LANES: [&str; 3] = ["tcp/", "NET/Socket", "network Socket"];
+
+/// Classes of paths that a transport requests. `None` if the transport requests no path for a command: UCX chooses one
+/// itself if it may use all transports.
+fn requested_classes(transport: &TransportSpec) -> Option<Vec<PathClass>> {
     match transport {
         TransportSpec::Loopback(_) => None,
+        TransportSpec::Ucx(ucx) if ucx.uses_all() => None,
         TransportSpec::Libfabric(libfabric) => Some(vec![class_of(libfabric.provider.name())]),
         TransportSpec::Ucx(ucx) => {
             let classes = ucx.transports.iter().map(|transport| class_of(transport.name()));
@@ -28,19 +33,29 @@ pub(in crate::summarize) fn requested_classes(transport: &TransportSpec) -> Opti
     }
 }
 
+/// Whether a transport requests RDMA devices.
+fn requests_rdma(transport: &TransportSpec) -> bool {
+    requested_classes(transport).is_some_and(|classes| classes.contains(&PathClass::Rdma))
+}
+
+/// The first of the `lanes` that an earlier runner recorded, if all of them are sockets although the transport requests
+/// RDMA devices.
+pub(super) fn contradicting_lane<'a>(lanes: &'a [String], transport: &TransportSpec) -> Option<&'a str> {
+    let is_socket = |lane: &String| SOCKET_LANES.iter().any(|word| lane.contains(word));
+    let first = lanes.first()?;
+    (requests_rdma(transport) && lanes.iter().all(is_socket)).then_some(first.as_str())
+}
+
 /// Whether any of `lines` names RDMA devices as the data path.
-pub(in crate::summarize) fn name_rdma<'a>(mut lines: impl Iterator<Item = &'a LogLine>) -> bool {
+pub(super) fn name_rdma<'a>(mut lines: impl Iterator<Item = &'a LogLine>) -> bool {
     lines.any(|line| line.kind == LogLineKind::Path && classes(line).contains(&PathClass::Rdma))
 }
 
 /// Judges `line`. `names_rdma` is whether any line of the same case names RDMA devices as the data path.
-pub(in crate::summarize) fn judge(line: &LogLine, transport: &TransportSpec, names_rdma: bool) -> Judgement {
-    let requested = requested_classes(transport);
-    let is_rdma = requested
-        .as_ref()
-        .is_some_and(|classes| classes.contains(&PathClass::Rdma));
+pub(super) fn judge(line: &LogLine, transport: &TransportSpec, names_rdma: bool) -> Judgement {
+    let is_rdma = requests_rdma(transport);
     match line.kind {
-        LogLineKind::Path => judge_path(line, requested.as_deref(), names_rdma),
+        LogLineKind::Path => judge_path(line, requested_classes(transport).as_deref(), names_rdma),
         LogLineKind::Emulation => judge_emulation(transport, is_rdma),
         LogLineKind::Refusal => {
             let is_local = |name: &String| {
@@ -112,7 +127,8 @@ fn is_requested_name(transport: &TransportSpec, name: &str) -> bool {
                 || (*provider == LibfabricProvider::EfaDirect && name == "efa")
         }
         TransportSpec::Ucx(ucx) => {
-            let mut transports = ucx.transports.iter();
+            // `all` requests none of its transports in particular.
+            let mut transports = ucx.transports.iter().filter(|one| **one != UcxTransport::All);
             transports.any(|transport: &UcxTransport| transport.name() == name || transport.serves(name))
         }
         TransportSpec::Nixl(nixl) => name == nixl.backend.name(),
@@ -122,6 +138,7 @@ fn is_requested_name(transport: &TransportSpec, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crds::record::CommandLog;
     use crds::v1alpha1::{Loopback, Nixl, NixlBackend, Ucx};
 
     use super::*;
@@ -187,7 +204,24 @@ mod tests {
         let both = ucx(&[UcxTransport::Rc, UcxTransport::Tcp]);
         assert_eq!(judge(&path(&["tcp"]), &both, false), Agrees);
         let loopback = TransportSpec::Loopback(Loopback { rails: 1 });
-        assert_eq!(judge(&path(&["tcp"]), &loopback, false), Agrees);
+        for any in [loopback, ucx(&[UcxTransport::All])] {
+            for names in [&["tcp"][..], &["rc_mlx5"], &["posix", "cma"]] {
+                assert_eq!(judge(&path(names), &any, false), Agrees, "{any:?} {names:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn lanes_of_earlier_records_contradict_if_all_are_sockets() {
+        let recorded: CommandLog =
+            serde_json::from_str(r#"{"lanes": ["tag(tcp/eth0)", "NET/Socket/0"]}"#).unwrap();
+        let efa = libfabric(LibfabricProvider::Efa);
+        assert_eq!(contradicting_lane(&recorded.lanes, &efa), Some("tag(tcp/eth0)"));
+        let tcp = libfabric(LibfabricProvider::Tcp);
+        assert_eq!(contradicting_lane(&recorded.lanes, &tcp), None);
+        let mixed = ["tag(tcp/eth0 rc_mlx5/mlx5_0:1)", "tag(rc_mlx5/mlx5_0:1)"].map(str::to_owned);
+        assert_eq!(contradicting_lane(&mixed, &efa), None);
+        assert_eq!(contradicting_lane(&[], &efa), None);
     }
 
     #[test]
@@ -210,6 +244,11 @@ mod tests {
         assert_eq!(
             judge(&refusal(&["posix"]), &ucx(&[UcxTransport::Sm]), false),
             Contradicts
+        );
+        // UCX uses another one of all transports.
+        assert_eq!(
+            judge(&refusal(&["knem"]), &ucx(&[UcxTransport::All]), false),
+            Warns
         );
     }
 

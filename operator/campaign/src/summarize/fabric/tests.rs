@@ -129,7 +129,7 @@ fn pairs_that_run_one_after_another_have_separate_proofs() {
 }
 
 /// The proof of the only case, whose interface counted `counted` bytes.
-fn only_proof(counted: u64, others: Vec<Case>) -> CaseProof {
+fn proofs_of(counted: u64, others: Vec<Case>) -> Proofs {
     let run = crate::fixture::run_from_yaml(RUN);
     let plan = crate::plan::plan(&validate(&run).unwrap()).unwrap();
     let mut cases = vec![case(0, 0, counted)];
@@ -139,8 +139,11 @@ fn only_proof(counted: u64, others: Vec<Case>) -> CaseProof {
         cases,
         ..Reports::default()
     };
-    let proofs = prove(&plan, &reports, &EndpointIndex::new(&plan, &reports));
-    proofs.cases[0].clone().unwrap()
+    prove(&plan, &reports, &EndpointIndex::new(&plan, &reports))
+}
+
+fn only_proof(counted: u64, others: Vec<Case>) -> CaseProof {
+    proofs_of(counted, others).cases[0].clone().unwrap()
 }
 
 #[test]
@@ -178,9 +181,13 @@ fn traffic_beside_a_case_without_measurements_is_not_attributed() {
         target: 3,
         ..failed_case()
     };
-    let found = only_proof(2 * PAYLOAD, vec![failed]);
-    assert_eq!(found.proof, FabricProof::Declared);
-    assert!(found.reason.contains("without measurements"), "{}", found.reason);
+    let found = proofs_of(2 * PAYLOAD, vec![failed]);
+    assert_eq!(found.foreign_bytes[0], None);
+    let proof = found.cases[0].clone().unwrap();
+    assert_eq!(proof.proof, FabricProof::Declared);
+    assert!(proof.reason.contains("without measurements"), "{}", proof.reason);
+    let alone = proofs_of(2 * PAYLOAD, Vec::new());
+    assert!(alone.foreign_bytes[0].is_some_and(|bytes| bytes > PAYLOAD / 2));
 }
 
 #[test]
