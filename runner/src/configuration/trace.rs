@@ -121,6 +121,9 @@ fn incomplete(reason: String) -> CommandFiles {
 }
 
 /// Lists of all processes.
+///
+/// # Errors
+/// Returns an error if a list cannot be read completely.
 fn read_lists(directory: &Path) -> io::Result<Vec<String>> {
     let mut lists = Vec::new();
     for entry in fs::read_dir(directory)?.take(MAX_PROCESSES) {
@@ -128,6 +131,11 @@ fn read_lists(directory: &Path) -> io::Result<Vec<String>> {
         File::open(entry?.path())?
             .take(MAX_LIST_BYTES)
             .read_to_end(&mut bytes)?;
+        if bytes.len() as u64 == MAX_LIST_BYTES {
+            return Err(io::Error::other(format!(
+                "a process loaded so many files that its list is longer than {MAX_LIST_BYTES} bytes"
+            )));
+        }
         lists.push(String::from_utf8_lossy(&bytes).into_owned());
     }
     Ok(lists)
@@ -249,6 +257,15 @@ mod tests {
         assert!(reason(&[], "tool").contains("linked statically"));
         let none = command_files(&[LIST.to_owned()], &["absent".to_owned()], |_| None);
         assert!(none.incomplete.unwrap_or_default().contains("is not found"));
+    }
+
+    #[test]
+    fn a_list_that_is_too_long_is_not_read_in_part() {
+        let directory = tempfile::tempdir().unwrap();
+        let line = "      4711:\tcalling init: /lib/libc.so.6\n";
+        fs::write(directory.path().join("process.1"), line.repeat(200_000)).unwrap();
+        let error = read_lists(directory.path()).unwrap_err().to_string();
+        assert!(error.contains("is longer than 4194304 bytes"), "{error}");
     }
 
     #[test]
