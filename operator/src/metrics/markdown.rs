@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     /// Metrics that no dashboard shows, each with the reason.
-    const NOT_SHOWN: [(&str, &str); 5] = [
+    const NOT_SHOWN: [(&str, &str); 7] = [
         ("process_virtual_memory_bytes", "the resident memory is shown"),
         ("process_open_fds", "the operator opens few files"),
         ("process_max_fds", "the operator opens few files"),
@@ -53,6 +53,14 @@ mod tests {
             "Kubernetes reports restarts of the pod",
         ),
         ("process_threads", "constant"),
+        (
+            "fabricbench_arm_disturbance_ratio",
+            "the run's warnings name the amount and the remedy",
+        ),
+        (
+            "fabricbench_arm_foreign_bytes",
+            "the run's warnings name the amount and the remedy",
+        ),
     ];
 
     /// Whether `text` contains the metric `name`, with or without a histogram suffix.
