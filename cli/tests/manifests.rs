@@ -341,7 +341,7 @@ fn changed_examples_cause_errors_with_a_position() {
         pointers(&document, "", &mut found);
         for pointer in found {
             index += 1;
-            if index % 7 != 0 {
+            if !index.is_multiple_of(7) {
                 continue;
             }
             let mut changed = document.clone();
@@ -388,14 +388,13 @@ fn damaged_text_causes_errors_without_a_panic() {
 
 /// Parses the base of the bad manifests with `field` in its spec, and returns the errors.
 fn errors_of(text: &str) -> Vec<String> {
-    let errors = match manifest::parse(text, None) {
+    match manifest::parse(text, None) {
         Ok(runs) => {
             let errors = runs.iter().filter_map(|run| validate(run).err());
             errors.map(|problems| problems.to_string()).collect()
         }
         Err(defects) => defects.iter().map(ToString::to_string).collect::<Vec<_>>(),
-    };
-    errors
+    }
 }
 
 const MANIFEST: &str = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: one}\nspec:\n  \

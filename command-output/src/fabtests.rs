@@ -168,7 +168,7 @@ impl Transfers {
         }
         let iterations = self.count.map(|(least, most)| range(least, most));
         // A ping-pong transfers each message twice.
-        let directions = [1.0, 2.0].map(|directions| Printed::exact(directions));
+        let directions = [1.0, 2.0].map(Printed::exact);
         let is_total = |total: PrintedSize, iterations: Printed| {
             let total = range(total.bytes, total.most);
             directions

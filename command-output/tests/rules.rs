@@ -2,6 +2,7 @@
 //!
 //! To update the list, run this test with `FABRICBENCH_UPDATE_GOLDEN=1`.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, reason = "a test reads the documentation")]
 
 use std::fmt::Write;
 

@@ -157,7 +157,8 @@ fn add_problems(rules: Vec<Defect>, run: &BenchmarkRun, repaired: &Repaired, fou
     for (defect, is_consequence) in rules.chain(problems) {
         let defect = in_file(defect, repaired);
         let is_known = found.iter().any(|known| known.path == defect.path);
-        if !is_known && !(has_violations && is_consequence) {
+        let may_follow = has_violations && is_consequence;
+        if !is_known && !may_follow {
             found.push(defect);
         }
     }

@@ -22,6 +22,9 @@ const CHANGE: &str = "change";
 /// Value of one column in one row; `None` if the arm has none.
 type Value = Option<String>;
 
+/// Formats the value of a column for an arm at a size.
+type Format = fn(&Report<'_>, &PlannedScenario, &CellSummary) -> Value;
+
 /// Table of the values of each arm, except control arms, with the columns for which the scenario has values. `None` if
 /// there are none, or if the scenario's values have tables of their own: calls, footprints and parameter serving.
 pub fn table(report: &Report<'_>, index: usize) -> Option<ResultTable> {
@@ -78,7 +81,7 @@ pub fn table(report: &Report<'_>, index: usize) -> Option<ResultTable> {
 }
 
 /// Columns, with the functions that format their values.
-const COLUMNS: [(&str, fn(&Report<'_>, &PlannedScenario, &CellSummary) -> Value); 9] = [
+const COLUMNS: [(&str, Format); 9] = [
     ("p50", |_, _, cell| quantile(cell, 0.5)),
     ("p95", |_, _, cell| quantile(cell, 0.95)),
     ("p99", |_, _, cell| quantile(cell, 0.99)),

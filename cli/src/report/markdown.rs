@@ -109,7 +109,7 @@ fn append_scaling(text: &mut String, report: &Report<'_>) {
             .map_or("", |arm| arm.name.as_str());
         for point in &curve.points {
             let cells = [
-                escape(curve.name),
+                curve.name.to_owned(),
                 format::size(curve.size_bytes),
                 arm.to_owned(),
                 point.workers.to_string(),
@@ -182,13 +182,17 @@ fn environment(text: &mut String, report: &Report<'_>, index: usize, scenario: &
     row(text, heads.map(str::to_owned).into_iter());
     row(text, ["---"; 3].map(str::to_owned).into_iter());
     for difference in found {
-        let cells = [
-            escape(difference.arm),
-            escape(&difference.evidence.subject),
-            escape(&difference.description()),
-        ];
-        row(text, cells.into_iter());
+        row(text, difference_cells(&difference).into_iter());
     }
+}
+
+/// Cells of the row for one difference, without escapes: [`row`] adds them.
+fn difference_cells(difference: &differences::ArmDifference<'_>) -> [String; 3] {
+    [
+        difference.arm.to_owned(),
+        difference.evidence.subject.clone(),
+        difference.description(),
+    ]
 }
 
 /// Appends a table with a row for each factor effect in a scenario.
@@ -207,7 +211,7 @@ fn factor_effects(text: &mut String, report: &Report<'_>, index: usize, scenario
             format::size(effect.size_bytes),
             factors::name(effect),
             factors::change(effect),
-            escape(&factors::verdict(effect)),
+            factors::verdict(effect),
         ];
         row(text, cells.into_iter());
     }
@@ -254,6 +258,7 @@ fn table(text: &mut String, report: &Report<'_>, index: usize, scenario: &Planne
     }
 }
 
+/// Appends a row of a table. It escapes the cells, so that callers must not.
 pub(super) fn row(text: &mut String, cells: impl Iterator<Item = String>) {
     let cells: Vec<String> = cells.map(|cell| escape(&cell)).collect();
     line(text, &format!("| {} |", cells.join(" | ")));
@@ -346,9 +351,29 @@ fn code(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use campaign::summarize::{DifferenceEvidence, DifferenceFinding};
+    use crds::v1alpha1::Engagement;
     use proptest::prelude::*;
 
-    use super::escape;
+    use super::{difference_cells, differences::ArmDifference, escape, row};
+
+    #[test]
+    fn escapes_the_difference_of_an_arm_once() {
+        let evidence = DifferenceEvidence {
+            subject: "FI_OFI_RXM=1".to_owned(),
+            finding: DifferenceFinding::Known,
+            engagement: Engagement::Confirmed,
+            reason: "libfabric reads FI_OFI_RXM".to_owned(),
+        };
+        let difference = ArmDifference {
+            arm: "an_arm",
+            evidence: &evidence,
+        };
+        let mut text = String::new();
+        row(&mut text, difference_cells(&difference).into_iter());
+        let expected = r"| an\_arm | FI\_OFI\_RXM=1 | Known, Engaged: libfabric reads FI\_OFI\_RXM |";
+        assert_eq!(text.trim_end(), expected);
+    }
 
     #[test]
     fn escapes_markup_mentions_and_links() {

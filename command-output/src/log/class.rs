@@ -93,7 +93,7 @@ pub fn class_of(name: &str) -> PathClass {
         None => core == *pattern,
     };
     let mut classes = NAMES.iter();
-    let found = classes.find(|(_, names)| names.iter().any(|pattern| is_named(pattern)));
+    let found = classes.find(|(_, names)| names.iter().any(&is_named));
     found.map_or(PathClass::Unknown, |(class, _)| *class)
 }
 

@@ -41,8 +41,11 @@ pub const TABLES: &[RuleTable] = &[
     process::TABLE,
 ];
 
-/// The rules of each table, with their patterns in ASCII lowercase.
-static PATTERNS: LazyLock<Vec<(&'static RuleTable, Vec<(&'static Rule, String)>)>> = LazyLock::new(|| {
+/// A table, and its rules with their patterns in ASCII lowercase.
+type LowercaseTable = (&'static RuleTable, Vec<(&'static Rule, String)>);
+
+/// All tables.
+static PATTERNS: LazyLock<Vec<LowercaseTable>> = LazyLock::new(|| {
     let tables = TABLES.iter().map(|table| {
         let rules = table.rules.iter();
         (

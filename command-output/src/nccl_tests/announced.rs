@@ -111,7 +111,7 @@ fn cycles(sizes: &[u64]) -> Option<usize> {
         .position(|size| size == first)
         .map_or(sizes.len(), |at| at + 1);
     let (cycle, _) = sizes.split_at(length);
-    let is_whole = sizes.len() % length == 0 && sizes.chunks(length).all(|chunk| chunk == cycle);
+    let is_whole = sizes.len().is_multiple_of(length) && sizes.chunks(length).all(|chunk| chunk == cycle);
     let mut sorted = cycle.to_vec();
     sorted.sort_unstable();
     sorted.dedup();

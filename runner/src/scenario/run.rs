@@ -36,7 +36,7 @@ use crate::transport::Transport;
 enum ThreadOutcome {
     Measured(Box<ThreadReport>),
     /// Result of the checks, and evidence lines.
-    Checked(IntegrityReport, Vec<String>),
+    Checked(Box<IntegrityReport>, Vec<String>),
 }
 
 /// One flow of a case on this side. A case between two workers has a single flow.
@@ -280,7 +280,7 @@ fn case_report(
         match outcome {
             ThreadOutcome::Measured(report) => reports.push(*report),
             ThreadOutcome::Checked(report, lines) => {
-                checked.push(report);
+                checked.push(*report);
                 evidence.extend(lines);
             }
         }
@@ -398,7 +398,7 @@ fn run_pass<T: Transport>(
     let off_fabric = workload.is_off_fabric(case.arm.channel);
     if let (Pass::Integrity, Some(given)) = (case.pass, workload.command()) {
         let (report, evidence) = command::observe(engine, case, given, &setup.facts)?;
-        return Ok(ThreadOutcome::Checked(report, evidence));
+        return Ok(ThreadOutcome::Checked(Box::new(report), evidence));
     }
     if case.pass == Pass::Integrity {
         if off_fabric {
@@ -408,9 +408,12 @@ fn run_pass<T: Transport>(
                 // An empty report makes the cases invalid.
                 _ => Ok(isolated::Checked::default()),
             })?;
-            return Ok(ThreadOutcome::Checked(report, evidence));
+            return Ok(ThreadOutcome::Checked(Box::new(report), evidence));
         }
-        return Ok(ThreadOutcome::Checked(check::check(engine, case)?, Vec::new()));
+        return Ok(ThreadOutcome::Checked(
+            Box::new(check::check(engine, case)?),
+            Vec::new(),
+        ));
     }
     if let (Workload::Transfer(workload), Role::Initiator, Some(phases)) = (workload, side.role, side.phases)
     {

@@ -314,11 +314,13 @@ impl DeviceMemory {
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
         if self.context.make_current().is_ok() {
-            // SAFETY: This value owns the allocation or the mapping, and ends it exactly once. Every registration holds
-            // a reference to the memory, so no NIC can still access the memory. An error means that the process is
-            // exiting and the driver has already ended it.
+            // An error means that the process is exiting and the driver has already ended the allocation or the mapping.
             let _ignored = match self.origin {
+                // SAFETY: This value owns the allocation, and frees it exactly once. Every registration holds a reference
+                // to the memory, so no NIC can still access it.
                 Origin::Allocated => unsafe { result::free_sync(self.allocation) },
+                // SAFETY: This value owns the mapping, and closes it exactly once. Every registration holds a reference to
+                // the memory, so no NIC can still access it.
                 Origin::Opened => unsafe { sys::cuIpcCloseMemHandle(self.allocation).result() },
             };
         }
