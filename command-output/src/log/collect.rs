@@ -148,7 +148,7 @@ fn is_repetition(known: &LogLine, line: &LogLine) -> bool {
     key(known) == key(line) && known.rule == line.rule && known.names == line.names && same_text
 }
 
-/// Whether `line` is evidence, or a rule knows that it is none.
+/// Whether `line` is evidence, or a rule knows that it is unimportant.
 pub(super) fn is_recognized(line: &str) -> bool {
     let part = &line[..line.floor_char_boundary(MAX_READ_BYTES)];
     evidence(part).is_some() || rules::find(part, &part.to_ascii_lowercase()).is_some()

@@ -17,6 +17,7 @@ mod effects;
 mod expectations;
 mod factors;
 mod noise;
+mod noise_above_margin;
 mod reason;
 mod resolution;
 mod verdict_line;
@@ -29,7 +30,7 @@ pub use effects::PairEffect;
 pub(crate) use expectations::expected_change;
 pub use expectations::{ExpectationAnswer, SizeOutcome, describe, metric_name};
 pub use factors::{ConditionalChange, FactorEffect};
-pub use noise::NoiseAboveMargin;
+pub use noise_above_margin::NoiseAboveMargin;
 pub use reason::{Inconclusive, Withheld};
 pub use verdict_line::verdict_line;
 
