@@ -7,6 +7,7 @@ mod lost_peer;
 
 use std::time::{Duration, Instant};
 
+use crds::assignment::Pass;
 use crds::record::{CaseResult, FailureReason, Record, WarningReason};
 use crds::v1alpha1::{ArmResult, CallCause, CallSection, FabricProof};
 use rustix::process::{Signal, kill_process};
@@ -361,7 +362,9 @@ fn large_calls_that_exceed_their_limit_do_not_discard_the_others() {
     let large = result(&stored, "calls", image, "unix").call.unwrap();
     let expected = (CallSection::Failed, Some(CallCause::Timeout), None);
     assert_eq!((large.section, large.cause, large.mean_nanos), expected);
-    let failures = stored.failures();
+    // A slow machine may also exceed the limit of the integrity pass.
+    let mut failures = stored.failures();
+    failures.retain(|(case, _)| case.pass == Pass::Measure);
     assert_eq!(failures.len(), 2, "{failures:?}");
     for (case, failure) in failures {
         assert_eq!(
