@@ -371,7 +371,7 @@ mod tests {
         };
         let mut text = String::new();
         row(&mut text, difference_cells(&difference).into_iter());
-        let expected = r"| an\_arm | FI\_OFI\_RXM=1 | Known, Engaged: libfabric reads FI\_OFI\_RXM |";
+        let expected = r"| an\_arm | FI\_OFI\_RXM=1 | Known, Confirmed: libfabric reads FI\_OFI\_RXM |";
         assert_eq!(text.trim_end(), expected);
     }
 
