@@ -54,11 +54,11 @@ fn stall_delays_every_transfer_that_should_have_started_during_it() {
 
 #[test]
 fn send_latency_excludes_the_wait_for_other_sends() {
-    let load = OpenLoop { rate: 2_000, ..LOAD };
+    let load = OpenLoop { rate: 500, ..LOAD };
     for operation in [TransferOperation::Send, TransferOperation::WriteImmediate] {
         let workload = Workload::Transfer(crds::assignment::TransferWorkload {
             open_loop: Some(load),
-            ..transfer(operation, 64, 1, 400)
+            ..transfer(operation, 64, 1, 200)
         });
         let posted = Pair::new(workload, BASELINE, 1, 4096)
             .measure(64)
@@ -67,8 +67,8 @@ fn send_latency_excludes_the_wait_for_other_sends() {
             .unwrap();
         let median = Duration::from_nanos(posted.latency.quantile(0.5).unwrap());
         // If a credit were sent only every half window, the median would be half the time in which 32 transfers start:
-        // 8 ms.
-        assert!(median < Duration::from_millis(3), "{operation:?}: {median:?}");
+        // 32 ms.
+        assert!(median < Duration::from_millis(12), "{operation:?}: {median:?}");
     }
 }
 
