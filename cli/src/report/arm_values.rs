@@ -136,8 +136,13 @@ pub fn quantile(cell: &CellSummary, quantile: f64) -> Value {
 
 /// Formats the median of `metric` over the rounds.
 pub fn metric(scenario: &PlannedScenario, cell: &CellSummary, metric: Metric) -> Value {
-    let summary = cell.metric(metric)?;
-    Some(labels::value_in(Some(scenario), metric, summary.median))
+    match cell.metric(metric) {
+        Some(summary) => Some(labels::value_in(Some(scenario), metric, summary.median)),
+        None => cell
+            .below_resolution
+            .contains(&metric)
+            .then(|| labels::BELOW_RESOLUTION.to_owned()),
+    }
 }
 
 /// Whether the table shows the arm: the baseline and the variants, but not control arms.

@@ -6,6 +6,7 @@ use campaign::plan::{PlannedScenario, Role};
 use campaign::summarize::CellSummary;
 use crds::v1alpha1::{Answer, Verdict};
 
+use super::labels::BELOW_RESOLUTION;
 use super::{Report, labels};
 
 /// Class of a result, which determines its color.
@@ -195,7 +196,7 @@ impl BaselineText {
     pub fn line(&self) -> String {
         match self {
             Self::Measured(value) => value.clone(),
-            Self::BelowResolution => "below the resolution of the tool".to_owned(),
+            Self::BelowResolution => BELOW_RESOLUTION.to_owned(),
             Self::Invalid(reason) => format!("invalid: {reason}"),
             Self::NotMeasured => "not measured yet".to_owned(),
         }

@@ -7,6 +7,9 @@ use campaign::compare::{ExpectationAnswer, metric_name};
 use campaign::format;
 use campaign::plan::PlannedScenario;
 
+/// Text of a value that a command's tool printed as 0 in at least one case.
+pub const BELOW_RESOLUTION: &str = "below the resolution of the tool";
+
 /// Formats `value` of `metric` with its unit.
 pub fn metric_value(metric: Metric, value: f64) -> String {
     match metric {

@@ -413,6 +413,18 @@ pub mod formats {
     }
 
     #[test]
+    fn html_shows_only_metrics_with_values() {
+        let html = planted_html();
+        let has_table = |metric| {
+            let name = campaign::compare::metric_name(metric);
+            html.contains(&format!("aria-label=\"{name}\""))
+        };
+        assert!(has_table(crds::v1alpha1::Metric::Throughput));
+        assert!(!has_table(crds::v1alpha1::Metric::ReportedLatency));
+        assert!(!has_table(crds::v1alpha1::Metric::ReportedBandwidth));
+    }
+
+    #[test]
     fn plots_show_every_round() {
         let report = PLANTED.report();
         let changes = report.evaluation.comparisons.primary();

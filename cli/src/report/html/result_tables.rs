@@ -2,7 +2,9 @@
 
 use campaign::compare::metric_name;
 use campaign::format;
-use campaign::summarize::{CellSummary, METRICS};
+use campaign::plan::PlannedScenario;
+use campaign::summarize::{CellSummary, ExclusiveMedians, METRICS};
+use crds::assignment::Workload;
 use crds::v1alpha1::Metric;
 use maud::{Markup, html};
 
@@ -11,91 +13,169 @@ use crate::report::arm_values::{self, latency_definition};
 use crate::report::comparison::{ComparisonText, change};
 use crate::report::{Report, labels, observations};
 
+/// A row of the table of results.
+struct Row<'a> {
+    report: &'a Report<'a>,
+    scenario: &'a PlannedScenario,
+    cell: &'a CellSummary,
+}
+
+impl Row<'_> {
+    fn is_command(&self) -> bool {
+        self.scenario.assignment.workload.command().is_some()
+    }
+
+    /// Quantile of the pooled samples, followed in brackets by the one computed from the raw samples, if they were stored.
+    fn quantile(&self, quantile: f64, exclusive: fn(ExclusiveMedians) -> f64) -> Option<String> {
+        let pooled = arm_values::quantile(self.cell, quantile)?;
+        let exclusive = self.cell.exclusive_quantiles.map(exclusive);
+        Some(match exclusive {
+            Some(nanos) => format!("{pooled} [{}]", format::nanos(nanos)),
+            None => pooled,
+        })
+    }
+
+    fn metric(&self, metric: Metric) -> Option<String> {
+        arm_values::metric(self.scenario, self.cell, metric)
+    }
+
+    /// What a column shows if the arm has no value for it.
+    fn absence(&self) -> &'static str {
+        match (self.cell.valid_rounds.is_empty(), self.is_command()) {
+            (true, _) => "no valid case",
+            (false, true) => "not reported",
+            (false, false) => "not measured",
+        }
+    }
+}
+
+/// Formats the value of a column; `None` if there is none.
+type Value = fn(&Row<'_>) -> Option<String>;
+
+/// Columns that are shown only if the scenario has values for them.
+const VALUES: [(&str, Value); 14] = [
+    ("operations", |row| match row.cell.iterations {
+        Some(count) => Some(count.to_string()),
+        None if row.is_command() || row.cell.valid_rounds.is_empty() => None,
+        None => Some("varies".to_owned()),
+    }),
+    ("min", |row| {
+        row.cell.min_nanos.map(|nanos| format::nanos(nanos as f64))
+    }),
+    ("p50", |row| row.quantile(0.5, |raw| raw.p50_nanos)),
+    ("p95", |row| row.quantile(0.95, |raw| raw.p95_nanos)),
+    ("p99", |row| row.quantile(0.99, |raw| raw.p99_nanos)),
+    ("p99.9", |row| arm_values::quantile(row.cell, 0.999)),
+    ("max", |row| {
+        row.cell.max_nanos.map(|nanos| format::nanos(nanos as f64))
+    }),
+    ("throughput", |row| row.metric(Metric::Throughput)),
+    ("reported latency", |row| row.metric(Metric::ReportedLatency)),
+    ("reported bandwidth", |row| row.metric(Metric::ReportedBandwidth)),
+    ("completions", |row| row.metric(Metric::CompletionRate)),
+    ("CPU (both sides)", |row| row.metric(Metric::CpuSecondsPerGib)),
+    ("CPU %", |row| {
+        row.cell.cpu_percent.map(|percent| format!("{percent:.0}"))
+    }),
+    ("waiting for a CPU", |row| {
+        share(row.cell.disturbance?.run_queue_share)
+    }),
+];
+
+/// Formats a share of the measured time.
+fn share(share: Option<f64>) -> Option<String> {
+    share.map(|share| format!("{:.1} %", share * 100.0))
+}
+
+/// Explains the columns of the table of results, except those without values.
+fn explanations(workload: &Workload, shown: &[&str]) -> String {
+    let has = |column: &str| shown.contains(&column);
+    let latency = format!(
+        "Latency is {}. Quantiles are computed from the pooled samples of all valid rounds. A value in brackets is the \
+         median, over the rounds, of the quantile computed from the raw samples (exclusive method, as in Python's \
+         statistics.quantiles). It is shown only if raw samples were stored.",
+        latency_definition(workload)
+    );
+    let reported =
+        "Reported values are medians over the rounds of the values that the command's tool printed.";
+    let rates = "Rates and CPU time are medians over the rounds.";
+    let operations = "Operations are counted per thread and case.";
+    let cpu = "CPU % is the CPU time of both sides divided by the window: 100 is one CPU.";
+    let waiting = "Waiting for a CPU is the time in a run queue of the thread that waited longest, as a share of the \
+        measured time.";
+    let others = "Other processes are their share of the time of the worker's CPUs. Other traffic is the number of bytes \
+        on the interfaces that neither the payload nor its headers explain.";
+    let sentences = [
+        (has("p50"), latency.as_str()),
+        (has("reported latency") || has("reported bandwidth"), reported),
+        (
+            has("throughput") || has("completions") || has("CPU (both sides)"),
+            rates,
+        ),
+        (has("operations"), operations),
+        (has("CPU %"), cpu),
+        (has("waiting for a CPU"), waiting),
+        (true, others),
+    ];
+    let applicable: Vec<&str> = sentences
+        .iter()
+        .filter(|(applies, _)| *applies)
+        .map(|(_, text)| *text)
+        .collect();
+    applicable.join(" ")
+}
+
 /// Table of the results of each arm at each size.
 pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
-    let cells = report
-        .evaluation
-        .summary
-        .cells
-        .iter()
-        .filter(|cell| cell.scenario == index);
-    let scenario = report.plan.scenarios.get(index);
-    let workload = scenario.map(|scenario| &scenario.assignment.workload);
-    let latency = workload.map_or("the time from post to completion", latency_definition);
+    let Some(scenario) = report.plan.scenarios.get(index) else {
+        return html! {};
+    };
+    let cells = report.evaluation.summary.cells.iter();
+    let rows: Vec<Row<'_>> = cells
+        .filter(|cell| cell.scenario == index)
+        .map(|cell| Row {
+            report,
+            scenario,
+            cell,
+        })
+        .collect();
+    let columns: Vec<(&str, Value)> = VALUES
+        .into_iter()
+        .filter(|(_, value)| rows.iter().any(|row| value(row).is_some()))
+        .collect();
+    let shown: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
     html! {
         details {
             summary { "Results of every arm and size" }
-            p.note {
-                "Latency is " (latency) ". Quantiles are computed from the pooled samples of all valid rounds. Rates and CPU time are medians "
-                "over the rounds. Operations are counted per thread and case. CPU % is the CPU time of both sides divided by "
-                "the window: 100 is one CPU. Waiting for a CPU is the time in a run queue of the thread that waited longest, as a share "
-                "of the measured time. Other processes are their share of the time of the worker's CPUs. Other traffic is the "
-                "number of bytes on the interfaces that neither the payload nor its headers explain. A value in brackets is the median, over the rounds, of the quantile computed from "
-                "the raw samples (exclusive method, as in Python's statistics.quantiles). It is shown only if raw samples were stored."
-            }
+            p.note { (explanations(&scenario.assignment.workload, &shown)) }
             div.scroll tabindex="0" role="region" aria-label="Results" {
                 table.numbers {
                     thead {
                         tr {
-                            @for head in [
-                                "size", "arm", "rounds", "operations", "min", "p50", "p95", "p99", "p99.9", "max", "throughput",
-                                "completions", "CPU (both sides)", "CPU %", "waiting for a CPU", "other processes", "other traffic", "fabric",
-                                "invalid cases",
-                            ] { th scope="col" { (head) } }
+                            @for head in ["size", "arm", "rounds"] { th scope="col" { (head) } }
+                            @for head in &shown { th scope="col" { (head) } }
+                            @for head in ["other processes", "other traffic", "fabric", "invalid cases"] {
+                                th scope="col" { (head) }
+                            }
                         }
                     }
-                    tbody { @for cell in cells { (result_row(report, cell)) } }
+                    tbody { @for row in &rows { (result_row(row, &columns)) } }
                 }
             }
         }
     }
 }
 
-fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
-    let scenario = report.plan.scenarios.get(cell.scenario);
-    let is_command = scenario.is_some_and(|scenario| scenario.assignment.workload.command().is_some());
-    let absent = if is_command && !cell.valid_rounds.is_empty() {
-        "not reported"
-    } else {
-        "no valid case"
-    };
-    let in_latency = |quantile| arm_values::quantile(cell, quantile).unwrap_or_else(|| absent.to_owned());
-    let exact =
-        |nanos: Option<u64>| nanos.map_or_else(|| absent.to_owned(), |nanos| format::nanos(nanos as f64));
-    let metric = |metric: Metric| {
-        let value = scenario.and_then(|scenario| arm_values::metric(scenario, cell, metric));
-        value.unwrap_or_else(|| absent.to_owned())
-    };
-    let iterations = match cell.iterations {
-        Some(count) => count.to_string(),
-        None if is_command || cell.valid_rounds.is_empty() => absent.to_owned(),
-        None => "varies".to_owned(),
-    };
-    let exclusive = cell.exclusive_quantiles;
-    let in_brackets =
-        |nanos: Option<f64>| nanos.map_or_else(String::new, |nanos| format!(" [{}]", format::nanos(nanos)));
+fn result_row(row: &Row<'_>, columns: &[(&str, Value)]) -> Markup {
+    let cell = row.cell;
     let disturbance = cell.disturbance.unwrap_or_default();
-    let share = |share: Option<f64>| {
-        share.map_or_else(|| "unknown".to_owned(), |share| format!("{:.1} %", share * 100.0))
-    };
     html! {
         tr {
             th scope="row" { (format::size(cell.size_bytes)) }
-            td { (arm_name(report, cell.arm)) }
+            td { (arm_name(row.report, cell.arm)) }
             td { (cell.valid_rounds.len()) }
-            td { (iterations) }
-            td { (exact(cell.min_nanos)) }
-            td { (in_latency(0.5)) (in_brackets(exclusive.map(|raw| raw.p50_nanos))) }
-            td { (in_latency(0.95)) (in_brackets(exclusive.map(|raw| raw.p95_nanos))) }
-            td { (in_latency(0.99)) (in_brackets(exclusive.map(|raw| raw.p99_nanos))) }
-            td { (in_latency(0.999)) }
-            td { (exact(cell.max_nanos)) }
-            td { (metric(Metric::Throughput)) }
-            td { (metric(Metric::CompletionRate)) }
-            td { (metric(Metric::CpuSecondsPerGib)) }
-            td { (cell.cpu_percent.map_or_else(|| absent.to_owned(), |percent| format!("{percent:.0}"))) }
-            td { (share(disturbance.run_queue_share)) }
-            td { (share(disturbance.foreign_cpu_share)) }
+            @for (_, value) in columns { td { (value(row).unwrap_or_else(|| row.absence().to_owned())) } }
+            td { (share(disturbance.foreign_cpu_share).unwrap_or_else(|| "unknown".to_owned())) }
             td { (disturbance.foreign_bytes.map_or_else(|| "unknown".to_owned(), format::bytes)) }
             td { (cell.fabric.as_ref().map_or("not measured", |proof| labels::fabric_proof(proof.proof))) }
             td.text { (cell.invalid_reason().unwrap_or_else(|| "none".to_owned())) }
@@ -230,7 +310,40 @@ pub(super) fn rails(report: &Report<'_>, index: usize) -> Markup {
     }
 }
 
-/// Comparisons for every metric, without the baseline.
+/// Whether any arm has a value of `metric` at any size of the scenario with index `index`.
+pub(super) fn has_values(report: &Report<'_>, index: usize, metric: Metric) -> bool {
+    let mut cells = report.evaluation.summary.cells.iter();
+    cells.any(|cell| cell.scenario == index && cell.metric(metric).is_some())
+}
+
+/// Whether "Changes in every metric" shows `metric`: the primary metric, and metrics of which any arm has a value or the
+/// tool printed 0.
+fn is_shown(report: &Report<'_>, index: usize, scenario: &PlannedScenario, metric: Metric) -> bool {
+    let mut cells = report.evaluation.summary.cells.iter();
+    metric == scenario.primary
+        || has_values(report, index, metric)
+        || cells.any(|cell| cell.scenario == index && cell.below_resolution.contains(&metric))
+}
+
+/// Why there is no change in `metric`, which is not the primary metric, of an arm at a size.
+fn absence(report: &Report<'_>, cell: (usize, u64, usize), metric: Metric) -> &'static str {
+    let (scenario, size_bytes, arm) = cell;
+    let summary = &report.evaluation.summary;
+    let compared = [arm, report.plan.baseline].map(|arm| summary.cell(scenario, size_bytes, arm));
+    let any =
+        |test: fn(&CellSummary, Metric) -> bool| compared.iter().flatten().any(|cell| test(cell, metric));
+    if any(|cell, _| cell.valid_rounds.is_empty()) {
+        "no valid round"
+    } else if any(|cell, metric| cell.below_resolution.contains(&metric)) {
+        labels::BELOW_RESOLUTION
+    } else if any(|cell, metric| cell.metric(metric).is_none()) {
+        "not reported"
+    } else {
+        "no round has both arms"
+    }
+}
+
+/// Comparisons for the primary metric and every metric that has values, without the baseline.
 pub(super) fn other_metrics(report: &Report<'_>, index: usize) -> Markup {
     let Some(scenario) = report.plan.scenarios.get(index) else {
         return html! {};
@@ -241,7 +354,7 @@ pub(super) fn other_metrics(report: &Report<'_>, index: usize) -> Markup {
         details {
             summary { "Changes in every metric" }
             p.note { "Only the primary metric, " (metric_name(scenario.primary)) ", gets verdicts. The other metrics are descriptive." }
-            @for metric in METRICS {
+            @for metric in METRICS.into_iter().filter(|metric| is_shown(report, index, scenario, *metric)) {
                 div.scroll tabindex="0" role="region" aria-label=(metric_name(metric)) {
                     table.matrix {
                         caption { (metric_name(metric)) @if metric == scenario.primary { " (primary)" } }
@@ -260,7 +373,10 @@ pub(super) fn other_metrics(report: &Report<'_>, index: usize) -> Markup {
                                         @if metric == scenario.primary {
                                             (comparison_cell(one.map(|one| ComparisonText::with_emulation_mark(report, one)).as_ref()))
                                         } @else {
-                                            td { (one.and_then(change).unwrap_or_else(|| "no valid round".to_owned())) }
+                                            td {
+                                                (one.and_then(change)
+                                                    .unwrap_or_else(|| absence(report, (index, *size, *arm), metric).to_owned()))
+                                            }
                                         }
                                     }
                                 }

@@ -17,22 +17,38 @@ const MAX_TAILS: usize = 12;
 /// Maximum number of dots for rounds in a plot, over all arms and sizes. More dots would make the page too large.
 const MAX_ROUND_DOTS: u64 = 3000;
 
+/// Metrics with a plot by size, in order. Only those with values are shown.
+const PLOTTED: [Metric; 5] = [
+    Metric::LatencyP50,
+    Metric::ReportedLatency,
+    Metric::Throughput,
+    Metric::ReportedBandwidth,
+    Metric::CpuSecondsPerGib,
+];
+
 /// Section of the scenario with index `index`.
 pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlError> {
     let Some(scenario) = report.plan.scenarios.get(index) else {
         return Ok(html! {});
     };
     let name = scenario.assignment.name.as_str();
-    let effect = plot_markup(name, effect_plot(report, index, scenario))?;
-    let latency = plot_markup(name, curve_plot(report, index, scenario, Metric::LatencyP50))?;
-    let throughput = plot_markup(name, curve_plot(report, index, scenario, Metric::Throughput))?;
-    let cpu = plot_markup(
-        name,
-        curve_plot(report, index, scenario, Metric::CpuSecondsPerGib),
-    )?;
+    let effect = match effect_dots(report, index, scenario) {
+        dots if dots.is_empty() => None,
+        dots => Some(plot_markup(name, effect_plot(report, scenario, dots))?),
+    };
+    let mut curves = Vec::new();
+    // A plot without values would have an invented axis.
+    for metric in PLOTTED
+        .into_iter()
+        .filter(|metric| result_tables::has_values(report, index, *metric))
+    {
+        let svg = plot_markup(name, curve_plot(report, index, scenario, metric))?;
+        curves.push((metric, svg));
+    }
     let factors = factors::section(report, index, name)?;
     let mut tails = Vec::new();
-    for size in scenario.sizes.iter().take(MAX_TAILS) {
+    let has_tails = result_tables::has_values(report, index, Metric::LatencyP50);
+    for size in scenario.sizes.iter().take(MAX_TAILS).filter(|_| has_tails) {
         tails.push((*size, plot_markup(name, tail_plot(report, index, *size))?));
     }
     Ok(html! {
@@ -40,7 +56,8 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
             h2 id={ "scenario-" (index) "-title" } { "Scenario " (name) }
             (legend(report))
             div.plots {
-                figure {
+                @if let Some(effect) = effect {
+                  figure {
                     figcaption {
                         "Change in " (labels::metric_title(&scenario.assignment.workload, scenario.primary)) " at each size, with its interval. "
                         "The band is the margin of " (report.plan.sampling.margin_percent) " %. "
@@ -48,23 +65,24 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
                         "Noise floor: " (noise::floor(report, Some(index))) "."
                     }
                     (effect)
+                  }
                 }
-                figure {
-                    figcaption { (labels::metric_title(&scenario.assignment.workload, Metric::LatencyP50)) " by size" }
-                    (latency)
-                }
-                figure {
-                    figcaption {
-                        "throughput by size"
-                        @if let Some(bounds) = overview::upper_bounds(report, index) {
-                            ". The horizontal line is the lowest upper bound: " (bounds) "."
+                @for (metric, svg) in curves {
+                    figure {
+                        figcaption {
+                            @if metric == Metric::CpuSecondsPerGib {
+                                "CPU time of both sides by size, in seconds per GiB of payload"
+                            } @else {
+                                (labels::metric_title(&scenario.assignment.workload, metric)) " by size"
+                            }
+                            @if metric == Metric::Throughput {
+                                @if let Some(bounds) = overview::upper_bounds(report, index) {
+                                    ". The horizontal line is the lowest upper bound: " (bounds) "."
+                                }
+                            }
                         }
+                        (svg)
                     }
-                    (throughput)
-                }
-                figure {
-                    figcaption { "CPU time of both sides by size, in seconds per GiB of payload" }
-                    (cpu)
                 }
             }
             p.note {
@@ -75,13 +93,15 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
                     "Rounds are not shown as dots, because there would be more than " (MAX_ROUND_DOTS) ". The JSON report contains them."
                 }
             }
-            h3 { "Latency tails" }
-            div.plots {
-                @for (size, svg) in tails {
-                    figure { figcaption { (format::size(size)) ", quantiles of the pooled samples of all valid rounds" } (svg) }
+            @if has_tails {
+                h3 { "Latency tails" }
+                div.plots {
+                    @for (size, svg) in tails {
+                        figure { figcaption { (format::size(size)) ", quantiles of the pooled samples of all valid rounds" } (svg) }
+                    }
                 }
             }
-            @if scenario.sizes.len() > MAX_TAILS {
+            @if has_tails && scenario.sizes.len() > MAX_TAILS {
                 p.note { "Only the first " (MAX_TAILS) " sizes have a plot. The results table shows the quantiles for all sizes." }
             }
             (factors)
@@ -109,15 +129,8 @@ fn shows_rounds(report: &Report<'_>, scenario: &PlannedScenario) -> bool {
     curves * u64::from(report.plan.rounds) <= MAX_ROUND_DOTS
 }
 
-fn effect_plot(
-    report: &Report<'_>,
-    index: usize,
-    scenario: &PlannedScenario,
-) -> Result<String, plot::DrawError> {
-    let baseline = report.plan.baseline;
-    let arms: Vec<usize> = (0..report.plan.arms.len())
-        .filter(|arm| *arm != baseline)
-        .collect();
+/// Changes in the primary metric of the scenario with index `index`.
+fn effect_dots(report: &Report<'_>, index: usize, scenario: &PlannedScenario) -> Vec<Dot> {
     let primary = report
         .evaluation
         .comparisons
@@ -139,6 +152,18 @@ fn effect_plot(
             interval: one.interval_percent(),
         })
     });
+    dots.collect()
+}
+
+fn effect_plot(
+    report: &Report<'_>,
+    scenario: &PlannedScenario,
+    dots: Vec<Dot>,
+) -> Result<String, plot::DrawError> {
+    let baseline = report.plan.baseline;
+    let arms: Vec<usize> = (0..report.plan.arms.len())
+        .filter(|arm| *arm != baseline)
+        .collect();
     let margin = f64::from(report.plan.sampling.margin_percent) / 100.0;
     plot::effects(&EffectPlot {
         description: &format!(
@@ -146,7 +171,7 @@ fn effect_plot(
             scenario.assignment.name
         ),
         rows: scenario.sizes.iter().map(|size| format::size(*size)).collect(),
-        dots: dots.collect(),
+        dots,
         arms,
         margin: (-margin / (1.0 + margin) * 100.0, margin * 100.0),
     })
