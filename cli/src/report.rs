@@ -16,6 +16,7 @@ pub mod isolated;
 pub mod json;
 pub mod junit;
 pub mod labels;
+mod lost_rounds;
 pub mod markdown;
 pub mod noise;
 pub mod observations;

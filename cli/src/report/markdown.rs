@@ -9,7 +9,8 @@ use crds::printable::printable;
 use super::comparison::{BaselineText, ComparisonText};
 use super::result_table::ResultTable;
 use super::{
-    Report, arm_values, differences, factors, isolated, labels, noise, overview, serving, stopping, sweep,
+    Report, arm_values, differences, factors, isolated, labels, lost_rounds, noise, overview, serving,
+    stopping, sweep,
 };
 
 /// Maximum number of warnings shown. The JSON and HTML reports contain all of them.
@@ -26,6 +27,7 @@ pub fn render(report: &Report<'_>) -> String {
         if let Some(values) = arm_values::table(report, index) {
             result_table(&mut text, scenario, &values);
         }
+        lost_rounds(&mut text, report, index);
         isolated_tests(&mut text, report, index, scenario);
         factor_effects(&mut text, report, index, scenario);
         environment(&mut text, report, index, scenario);
@@ -150,6 +152,17 @@ fn isolated_tests(text: &mut String, report: &Report<'_>, index: usize, scenario
     }
     if let Some((_, counts)) = &tests.counts {
         line(text, &format!("\n{}", escape(counts)));
+    }
+}
+
+/// Appends an item for each arm that lost rounds.
+fn lost_rounds(text: &mut String, report: &Report<'_>, index: usize) {
+    let lost = lost_rounds::of_scenario(report, index);
+    if !lost.is_empty() {
+        line(text, "");
+    }
+    for lost in lost {
+        line(text, &format!("- lost rounds: {}", escape(&lost)));
     }
 }
 

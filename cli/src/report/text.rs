@@ -10,7 +10,9 @@ use campaign::format;
 use crds::printable::printable_with_styles;
 
 use super::observations::{self, ObservationKind};
-use super::{Report, arm_values, factors, isolated, labels, noise, overview, serving, stopping, sweep};
+use super::{
+    Report, arm_values, factors, isolated, labels, lost_rounds, noise, overview, serving, stopping, sweep,
+};
 
 /// Width in columns if the output is not a terminal.
 pub const DEFAULT_WIDTH: u16 = 132;
@@ -149,6 +151,9 @@ fn scenario(text: &mut String, report: &Report<'_>, index: usize, width: u16, co
     text.push_str(&table::render(report, index, width, color));
     if let Some(values) = arm_values::table(report, index) {
         result_table::render(text, &values, width, color);
+    }
+    for lost in lost_rounds::of_scenario(report, index) {
+        push_line(text, "lost", &lost, width);
     }
     if let Some(bounds) = overview::upper_bounds(report, index) {
         push_line(text, "bounds", &bounds, width);

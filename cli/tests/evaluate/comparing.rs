@@ -3,7 +3,7 @@
 use campaign::compare::{Comparison, Withheld};
 use campaign::plan::Role;
 use campaign::{Evaluation, RunOutcome};
-use crds::record::CaseResult;
+use crds::record::{CaseFailure, CaseResult, FailureReason};
 use crds::v1alpha1::{ExpectationOutcome, Metric, Verdict};
 
 use crate::fixture::{ARMS, Campaign};
@@ -129,8 +129,29 @@ fn contradicted_fabric_has_no_verdict() {
     let evaluation = campaign.evaluation();
     let inject = comparison(&evaluation, 0, 64, "fi-inject", Metric::LatencyP50);
     assert_eq!(inject.verdict, None);
-    assert!(matches!(inject.reason, Some(Withheld::Contradicted { .. })));
+    let reason = inject.reason.as_ref().unwrap().to_string();
+    assert!(reason.starts_with("fabric contradicted: fi-inject: "), "{reason}");
     assert_eq!(evaluation.outcome(), RunOutcome::Untrusted);
+}
+
+#[test]
+fn a_failed_arm_explains_its_own_failure_before_that_of_the_baseline() {
+    let mut campaign = planted_campaign();
+    campaign.tweak = |case| {
+        if case.size_bytes == 64 && ["baseline", "fi-inject"].contains(&case.arm.as_str()) {
+            case.result = CaseResult::Failed(CaseFailure {
+                reason: FailureReason::PeerLost,
+                message: format!("no answer of {}", case.arm),
+            });
+        }
+    };
+    let evaluation = campaign.evaluation();
+    let reason = |arm| {
+        let one = comparison(&evaluation, 0, 64, arm, Metric::LatencyP50);
+        one.reason.as_ref().unwrap().to_string()
+    };
+    assert!(reason("fi-inject").starts_with("fi-inject has no valid round: "));
+    assert!(reason("doorbell").starts_with("baseline has no valid round: "));
 }
 
 #[test]

@@ -365,6 +365,40 @@ pub mod formats {
     }
 
     #[test]
+    fn text_and_markdown_explain_lost_rounds() {
+        let campaign = Campaign {
+            tweak: |case| {
+                if (case.arm.as_str(), case.size_bytes, case.round) == ("baseline", 64, 3)
+                    && let CaseResult::Measured(_) = case.result
+                {
+                    case.result = CaseResult::Failed(CaseFailure {
+                        reason: FailureReason::PeerLost,
+                        message: "no answer".into(),
+                    });
+                }
+            },
+            ..Campaign::default()
+        };
+        let planted = PlantedCampaign {
+            evaluation: campaign.evaluation(),
+            campaign,
+        };
+        let lost = "baseline at 64 B: 12 of 13 rounds are valid: 1 round was lost because 1 of 13 cases is invalid: \
+                    failed (PeerLost): no answer";
+        let options = TextOptions {
+            width: 400,
+            ..TextOptions::default()
+        };
+        for text in [
+            render(&planted.report(), &options),
+            markdown::render(&planted.report()),
+        ] {
+            assert_eq!(text.matches(lost).count(), 1, "{text}");
+            assert_eq!(text.matches("lost because").count(), 1, "{text}");
+        }
+    }
+
+    #[test]
     fn noise_floor_reports_the_sizes_it_covers() {
         let campaign = Campaign::default();
         let mut planted = PlantedCampaign {

@@ -224,7 +224,11 @@ fn reason_to_withhold(run: &FinishedRun<'_>, cell: &CellSummary) -> Option<Strin
     let contradicted = cell
         .proof_if(FabricProof::Contradicted)
         .map(|proof| Withheld::Contradicted {
-            message: proof.reason.clone(),
+            message: format!(
+                "{}: {}",
+                run.plan.arms.get(cell.arm).map_or("", |arm| &arm.name),
+                proof.reason
+            ),
         });
     // For the baseline, every violated control counts, whatever its separation: it shows that position or time also
     // affected the baseline.

@@ -9,12 +9,10 @@ def reason(run, key, rounds, suspect, last=math.inf):
     """The most fundamental reason, as named in the `withheld` field of a comparison. `rounds` is the number of
     rounds in which both arms have a value, and `suspect` the scenarios and sizes at which a control shows a change. Only rounds up to `last` are
     considered. The machines are compared only up to the round in which the comparison ended."""
-    for one in (run.plan.baseline_of(key), key):
-        if any(case.proof == "Contradicted" for case in run.measured(one, last)):
-            return "FabricContradicted"
-        if not run.valid(one, last):
-            return "NotMeasured"
-    if not rounds:
+    compared = (key, run.plan.baseline_of(key))
+    if any(case.proof == "Contradicted" for one in compared for case in run.measured(one, last)):
+        return "FabricContradicted"
+    if not rounds or not all(run.valid(one, last) for one in compared):
         return "NotMeasured"
     end = min(last, run.stopping.ended.get(key, (math.inf,))[0])
     is_separate = run.plan.separation_of(key[2]) == "image"
@@ -31,8 +29,7 @@ def reason(run, key, rounds, suspect, last=math.inf):
     if role == "not applicable" or (role == "variant" and engaged == {"NotApplicable"} and same_chunks(run.plan, key)):
         return "NotApplicable"
     if role == "variant" and withholds_shared(run):
-        both = (run.plan.baseline_of(key), key)
-        if any(proof.weakest(run.measured(one, last)) == "Shared" for one in both):
+        if any(proof.weakest(run.measured(one, last)) == "Shared" for one in compared):
             return "InterfaceShared"
     return None
 

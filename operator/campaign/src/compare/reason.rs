@@ -62,7 +62,7 @@ pub enum Withheld {
     /// Evidence shows that a case did not use the requested fabric.
     #[snafu(display("fabric contradicted: {message}"))]
     Contradicted {
-        /// Evidence that contradicts the requested fabric.
+        /// Arm, and the evidence that contradicts the requested fabric.
         message: String,
     },
     /// A requested optimization did not take effect although it applies at this size.

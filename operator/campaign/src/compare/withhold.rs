@@ -9,7 +9,7 @@ use super::{Comparison, Withheld};
 use crate::collect::Reports;
 use crate::plan::{LIBRARY_NOT_USED, Leg, Plan, Role, Separation};
 use crate::stats::{Margin, NullCheck, StatsError, null_check};
-use crate::summarize::{Summary, are_inert};
+use crate::summarize::{CellSummary, Summary, are_inert};
 
 /// Removes every verdict that must not be reported and records the reason.
 pub(super) fn withhold_verdicts(
@@ -126,28 +126,43 @@ fn ran_in_cluster(reports: &Reports) -> bool {
             .all(|hello| hello.record.environment.node.is_some())
 }
 
+/// A contradicted fabric or missing values, of the arm or else of the baseline: a failed arm explains its own failure.
 fn missing_or_invalid(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Option<Withheld> {
-    for arm in [plan.baseline, comparison.arm] {
+    let compared = [comparison.arm, plan.baseline].map(|arm| {
         let cell = summary.cell(comparison.scenario, comparison.size_bytes, arm)?;
-        if let Some(proof) = cell.proof_if(FabricProof::Contradicted) {
-            return Some(Withheld::Contradicted {
-                message: proof.reason.clone(),
-            });
-        }
-        let name = || plan.arms.get(arm).map(|arm| arm.name.clone()).unwrap_or_default();
-        if cell.cases == 0 {
-            return Some(Withheld::NotMeasured { arm: name() });
-        }
-        if cell.valid_cases == 0 {
-            return Some(Withheld::NoValidRound {
-                arm: name(),
-                message: cell
-                    .invalid_reason()
-                    .unwrap_or_else(|| "none of its cases is valid".to_owned()),
-            });
-        }
+        Some((plan.arms.get(arm)?.name.as_str(), cell))
+    });
+    let [Some(arm), Some(baseline)] = compared else {
+        return None;
+    };
+    let of_either = |reason: fn(&str, &CellSummary) -> Option<Withheld>| {
+        reason(arm.0, arm.1).or_else(|| reason(baseline.0, baseline.1))
+    };
+    of_either(contradiction)
+        .or_else(|| of_either(absence))
+        .or_else(|| (comparison.rounds == 0).then_some(Withheld::NoCommonRound))
+}
+
+/// Evidence that a case of `arm` did not use the requested fabric.
+fn contradiction(arm: &str, cell: &CellSummary) -> Option<Withheld> {
+    let proof = cell.proof_if(FabricProof::Contradicted)?;
+    Some(Withheld::Contradicted {
+        message: format!("{arm}: {}", proof.reason),
+    })
+}
+
+/// Why `arm` has no value.
+fn absence(arm: &str, cell: &CellSummary) -> Option<Withheld> {
+    let arm = arm.to_owned();
+    if cell.cases == 0 {
+        return Some(Withheld::NotMeasured { arm });
     }
-    (comparison.rounds == 0).then_some(Withheld::NoCommonRound)
+    (cell.valid_cases == 0).then(|| Withheld::NoValidRound {
+        arm,
+        message: cell
+            .invalid_reason()
+            .unwrap_or_else(|| "none of its cases is valid".to_owned()),
+    })
 }
 
 fn not_engaged(summary: &Summary, comparison: &Comparison) -> Option<Withheld> {

@@ -39,6 +39,8 @@ pub struct CellSummary {
     pub cases: u32,
     /// Number of valid cases.
     pub valid_cases: u32,
+    /// Number of rounds with at least one recorded case.
+    pub recorded_rounds: u32,
     /// Rounds with at least one valid case.
     pub valid_rounds: Vec<u32>,
     /// Number of operations per thread, if it is the same in all valid cases.
@@ -244,6 +246,11 @@ fn cell(
     let workload = &scenario.assignment.workload;
     let mut cell = CellSummary {
         cases: cases.len() as u32,
+        recorded_rounds: cases
+            .iter()
+            .map(|(case, _)| case.round)
+            .collect::<BTreeSet<_>>()
+            .len() as u32,
         invalid: invalid(cases),
         fabric: cases
             .iter()
