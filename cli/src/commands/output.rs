@@ -76,12 +76,15 @@ pub(super) enum PlanFormat {
     Json,
 }
 
-/// Returns the text options for this terminal: its width and colors. Output to a file or a pipe has no colors and a
-/// fixed width. `NO_COLOR` is respected.
+/// Returns the text options for this terminal: its width and colors. Output to a file or a pipe has no colors. A pipe has
+/// the width in `COLUMNS`, if that is set, and a file a fixed one. `NO_COLOR` is respected.
 pub(super) fn text_options(to_file: bool) -> TextOptions<'static> {
     let terminal = Term::stdout();
     let default = TextOptions::default();
-    match terminal.is_term() && !to_file {
+    if to_file {
+        return default;
+    }
+    match terminal.is_term() {
         true => TextOptions {
             width: terminal
                 .size_checked()
@@ -89,13 +92,29 @@ pub(super) fn text_options(to_file: bool) -> TextOptions<'static> {
             color: console::colors_enabled(),
             ..default
         },
-        false => default,
+        false => TextOptions {
+            width: piped_width(std::env::var("COLUMNS").ok().as_deref()).unwrap_or(default.width),
+            ..default
+        },
     }
+}
+
+/// Width of piped output, in columns, if `columns`, the value of `COLUMNS`, is a positive number.
+fn piped_width(columns: Option<&str>) -> Option<u16> {
+    columns?.trim().parse().ok().filter(|width| *width > 0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn piped_output_has_the_width_in_columns() {
+        assert_eq!(piped_width(Some("90")), Some(90));
+        for unusable in [None, Some(""), Some("wide"), Some("0"), Some("-5")] {
+            assert_eq!(piped_width(unusable), None);
+        }
+    }
 
     #[test]
     fn the_extension_of_a_file_determines_its_format() {

@@ -76,7 +76,10 @@ pub fn table(report: &Report<'_>, index: usize) -> Option<ResultTable> {
             .chain(columns.iter().map(|(title, _)| *title))
             .collect(),
         ends_with_sentences: false,
-        notes: notes(scenario, columns.iter().any(|(title, _)| *title == CHANGE)),
+        notes: notes(
+            scenario,
+            &columns.iter().map(|(title, _)| *title).collect::<Vec<_>>(),
+        ),
     })
 }
 
@@ -111,13 +114,24 @@ const COLUMNS: [(&str, Format); 9] = [
     }),
 ];
 
-/// Explains the change, which is not the ratio of two values in the table.
-fn notes(scenario: &PlannedScenario, has_change: bool) -> Vec<String> {
-    let note = format!(
+/// Explains the change, which is not the ratio of two values in the table, and the quantiles, which differ from the
+/// values of the baseline in the table of verdicts.
+fn notes(scenario: &PlannedScenario, columns: &[&str]) -> Vec<String> {
+    let change = format!(
         "change: {}, estimated from the ratios within the rounds, as in the verdict; it is not the ratio of two values above",
         metric_name(scenario.primary)
     );
-    has_change.then_some(note).into_iter().collect()
+    let is_latency = matches!(
+        scenario.primary,
+        Metric::LatencyP50 | Metric::LatencyP95 | Metric::LatencyP99 | Metric::LatencyP999
+    );
+    let quantiles = "p50, p95 and p99 pool the samples of all valid rounds; the baseline of the verdicts is the median over \
+                     the rounds, so the two may differ";
+    let notes = [(CHANGE, change), ("p50", quantiles.to_owned())];
+    let shown = notes
+        .into_iter()
+        .filter(|(column, _)| columns.contains(column) && (*column == CHANGE || is_latency));
+    shown.map(|(_, note)| note).collect()
 }
 
 /// Formats a quantile of the pooled samples. A quantile other than the median is withheld if it would be the largest
@@ -136,13 +150,11 @@ pub fn quantile(cell: &CellSummary, quantile: f64) -> Value {
 
 /// Formats the median of `metric` over the rounds.
 pub fn metric(scenario: &PlannedScenario, cell: &CellSummary, metric: Metric) -> Value {
-    match cell.metric(metric) {
-        Some(summary) => Some(labels::value_in(Some(scenario), metric, summary.median)),
-        None => cell
-            .below_resolution
+    labels::median(scenario, cell, metric).or_else(|| {
+        cell.below_resolution
             .contains(&metric)
-            .then(|| labels::BELOW_RESOLUTION.to_owned()),
-    }
+            .then(|| labels::BELOW_RESOLUTION.to_owned())
+    })
 }
 
 /// Whether the table shows the arm: the baseline and the variants, but not control arms.

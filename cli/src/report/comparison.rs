@@ -155,10 +155,29 @@ pub fn change(comparison: &Comparison) -> Option<String> {
     Some(format::change(effect, comparison.interval_percent()))
 }
 
-/// Whether the comparison is for a variant and neither shows nor rules out a regression: it has no verdict or is
-/// inconclusive.
+/// Whether the comparison is for a variant and has no verdict because what the variant requests did not take effect or
+/// does not apply. More rounds would not change that.
+pub fn is_without_effect(comparison: &Comparison) -> bool {
+    let reason = comparison.reason.as_ref();
+    comparison.role == Role::Variant
+        && comparison.verdict.is_none()
+        && matches!(
+            reason,
+            Some(Withheld::NotEngaged { .. } | Withheld::NoEffect { .. } | Withheld::NotApplicable { .. })
+        )
+}
+
+/// Whether the comparison is for a variant and neither shows nor rules out a regression: it is inconclusive, or has no
+/// verdict although [`is_without_effect`] is false.
 pub fn is_undecided(comparison: &Comparison) -> bool {
-    comparison.role == Role::Variant && matches!(comparison.verdict, None | Some(Verdict::Inconclusive))
+    comparison.role == Role::Variant
+        && matches!(comparison.verdict, None | Some(Verdict::Inconclusive))
+        && !is_without_effect(comparison)
+}
+
+/// Describes how many of `total` comparisons have no verdict because of [`is_without_effect`].
+pub fn without_effect_text(count: usize, total: usize, what: &str) -> String {
+    format!("in {count} of {total} {what}, the variant did not take effect (NotEngaged) or does not apply")
 }
 
 /// Presentation of the baseline's result at one size.
@@ -178,11 +197,9 @@ impl BaselineText {
     /// Presents the baseline's primary metric at `size` bytes in `scenario`, which has index `index` in the plan.
     pub fn new(report: &Report<'_>, index: usize, scenario: &PlannedScenario, size: u64) -> Self {
         let cell = report.evaluation.summary.cell(index, size, report.plan.baseline);
-        match (cell.and_then(|cell| cell.metric(scenario.primary)), cell) {
-            (Some(summary), _) => {
-                let value = labels::value_in(Some(scenario), scenario.primary, summary.median);
-                Self::Measured(with_emulation(value, cell))
-            }
+        let median = cell.and_then(|cell| labels::median(scenario, cell, scenario.primary));
+        match (median, cell) {
+            (Some(value), _) => Self::Measured(with_emulation(value, cell)),
             (None, Some(cell)) if cell.below_resolution.contains(&scenario.primary) => Self::BelowResolution,
             (None, Some(cell)) if cell.cases > 0 => Self::Invalid(
                 cell.invalid_reason()

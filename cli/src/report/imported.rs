@@ -119,8 +119,9 @@ fn difference_text(observed: &ValueSummary, baseline: &ValueSummary) -> String {
 
 /// Formats the median, range and number of log or round values.
 fn format_values(metric: Metric, observed: &ValueSummary, noun: &str) -> String {
+    let resolution = observed.range.1 - observed.range.0;
     let text = |value: f64| match value > 0.0 {
-        true => labels::metric_value(metric, value),
+        true => labels::printed_value(metric, value, resolution),
         false => "below the resolution".to_owned(),
     };
     let count = format::pluralized(observed.logs as u64, noun);

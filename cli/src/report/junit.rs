@@ -15,7 +15,7 @@ use crds::printable::printable;
 use crds::v1alpha1::{CallSection, ExpectationOutcome, FabricProof, Verdict};
 use quick_junit::{NonSuccessKind, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
-use super::comparison::{ComparisonText, is_undecided};
+use super::comparison::{ComparisonText, is_undecided, is_without_effect, without_effect_text};
 use super::isolated::{self, TestKind};
 use super::{Report, overview};
 
@@ -151,7 +151,13 @@ fn regressions(report: &Report<'_>) -> impl Iterator<Item = TestCase> {
         };
         let regressed = lines_of(|one| one.verdict == Some(Verdict::Regressed));
         let undecided = lines_of(is_undecided);
-        let status = match (regressed.is_empty(), undecided.len(), own.len()) {
+        let without_effect = lines_of(is_without_effect);
+        let open = (!undecided.is_empty())
+            .then(|| format!("{} of {} sizes are undecided", undecided.len(), own.len()));
+        let ineffective = (!without_effect.is_empty())
+            .then(|| without_effect_text(without_effect.len(), own.len(), "sizes"));
+        let reservations: Vec<String> = open.into_iter().chain(ineffective).collect();
+        let status = match (regressed.is_empty(), reservations.len(), own.len()) {
             (false, ..) => unsuccessful(
                 NonSuccessKind::Failure,
                 "worse than the baseline",
@@ -159,9 +165,9 @@ fn regressions(report: &Report<'_>) -> impl Iterator<Item = TestCase> {
             ),
             (true, _, 0) => skipped_status("not applicable at any size"),
             (true, 0, _) => TestCaseStatus::success(),
-            (true, count, total) => {
-                let mut status = skipped_status(&format!("{count} of {total} sizes are undecided"));
-                status.set_description(undecided.join("\n"));
+            (true, ..) => {
+                let mut status = skipped_status(&reservations.join(", and "));
+                status.set_description([undecided, without_effect].concat().join("\n"));
                 status
             }
         };

@@ -16,7 +16,7 @@ use crds::v1alpha1::{
 };
 
 use super::Report;
-use super::comparison::{ResultClass, is_undecided};
+use super::comparison::{ResultClass, is_undecided, is_without_effect, without_effect_text};
 use super::labels::fabric_proof;
 
 /// Describes the outcome of a complete run without missed expectations or regressions.
@@ -39,10 +39,15 @@ pub fn passed_text(report: &Report<'_>) -> (ResultClass, String) {
     let undecided: Vec<String> = undecided
         .map(|(undecided, total, what)| format!("{undecided} of {total} {what}"))
         .collect();
-    if !undecided.is_empty() {
+    let without_effect = variants().filter(|one| is_without_effect(one)).count();
+    let open = (!undecided.is_empty()).then(|| format!("{} are undecided", undecided.join(" and ")));
+    let ineffective =
+        (without_effect > 0).then(|| without_effect_text(without_effect, variants().count(), "comparisons"));
+    let reservations: Vec<String> = open.into_iter().chain(ineffective).collect();
+    if !reservations.is_empty() {
         let sentence = format!(
-            "Complete: no expectation was missed and no regression was found, but {} are undecided.",
-            undecided.join(" and ")
+            "Complete: no expectation was missed and no regression was found, but {}.",
+            reservations.join(", and ")
         );
         return (ResultClass::NotApplicable, sentence);
     }
@@ -103,14 +108,17 @@ pub fn variance(report: &Report<'_>, scenario: usize) -> Option<String> {
             arms.filter(|(index, arm)| *index != report.plan.baseline && arm.control.is_none());
         variants.any(|(_, arm)| (arm.separation != Separation::Tuning) == separate)
     };
-    let workload = report
-        .plan
-        .scenarios
-        .get(scenario)?
-        .assignment
-        .workload
-        .measured();
-    let window = match workload {
+    let workload = &report.plan.scenarios.get(scenario)?.assignment.workload;
+    if workload.command().is_some() {
+        // Every execution of the tool is a process of its own, and the tool decides how long it measures.
+        return Some(format!(
+            "largest at {}: {} between rounds (standard deviation of the baseline); more rounds, more workers or more \
+             iterations of the tool narrow the intervals",
+            format::size(largest.size_bytes),
+            percent(deviations.between_rounds)
+        ));
+    }
+    let window = match workload.measured() {
         Extent::DurationNanos(_) => "duration",
         Extent::FillWindow { .. } => "sampling.minWindow",
         // No setting determines the window length directly: a larger fixed number of operations makes the window

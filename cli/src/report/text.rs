@@ -20,8 +20,6 @@ pub const DEFAULT_WIDTH: u16 = 132;
 pub const MIN_WIDTH: u16 = 60;
 /// Maximum number of warnings shown. The JSON and HTML reports contain all of them.
 const MAX_WARNINGS: usize = 10;
-/// Maximum length of a warning, in characters.
-const MAX_WARNING_CHARS: usize = 300;
 
 /// Options of the text report.
 #[derive(Clone, Copy, Debug)]
@@ -220,7 +218,7 @@ fn warnings(text: &mut String, report: &Report<'_>, width: u16) {
     }
     for warning in warnings.iter().take(MAX_WARNINGS) {
         let flat = warning.split_whitespace().collect::<Vec<_>>().join(" ");
-        push_line(text, "warning", &format::clipped(&flat, MAX_WARNING_CHARS), width);
+        push_line(text, "warning", &flat, width);
     }
     if warnings.len() > MAX_WARNINGS {
         let more = format!(

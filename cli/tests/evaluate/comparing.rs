@@ -53,7 +53,7 @@ fn finds_only_the_planted_effects() {
     assert_eq!(primary(1, 32 * KIB, "doorbell").verdict, Some(Verdict::NoChange));
     assert_eq!(
         evaluation.comparisons.verdict,
-        "fi-inject improved 1 of 2, doorbell regressed 1 of 3, coalesce improved 1 of 1, combined improved 1 of 5 (noisy)"
+        "noisy: fi-inject improved 1 of 2, doorbell regressed 1 of 3, coalesce improved 1 of 1, combined improved 1 of 5"
     );
     assert_eq!(evaluation.outcome(), RunOutcome::Missed);
 }

@@ -299,14 +299,17 @@ pub mod formats {
         };
         assert_eq!(planted.evaluation.outcome(), RunOutcome::Passed);
         let undecided = html::render(&planted.report()).unwrap();
-        let sentence = "no regression was found, but 3 of 11 comparisons are undecided.";
+        let sentence = "no regression was found, but 1 of 11 comparisons are undecided, and in 2 of 11 comparisons, the \
+             variant did not take effect (NotEngaged) or does not apply.";
         assert!(
             undecided.contains("overall na") && undecided.contains(sentence),
             "{undecided}"
         );
         let tests = junit::render(&planted.report()).unwrap();
         assert!(
-            tests.contains(r#"<skipped message="2 of 5 sizes are undecided">small 64 B:"#),
+            tests.contains(
+                r#"<skipped message="1 of 5 sizes are undecided, and in 1 of 5 sizes, the variant"#
+            ),
             "{tests}"
         );
         for comparison in &mut planted.evaluation.comparisons.all {

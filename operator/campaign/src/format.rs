@@ -29,7 +29,12 @@ pub fn pluralized(count: u64, noun: &str) -> String {
 
 /// Formats a time in nanoseconds: `412 ns`, `4.13 us`, `58.2 ms`, `1.23 s`.
 pub fn nanos(nanos: f64) -> String {
-    scale_to_unit(nanos, 1000.0, &["ns", "us", "ms", "s"])
+    nanos_printed(nanos, 0.0)
+}
+
+/// Formats a time in nanoseconds that is known only to a multiple of `resolution` nanoseconds, without more digits.
+pub fn nanos_printed(nanos: f64, resolution: f64) -> String {
+    scale_to_unit(nanos, resolution, &["ns", "us", "ms", "s"])
 }
 
 /// Formats a duration in nanoseconds, rounded up to whole seconds: `58 s`, `2 min 5 s`, `1 h 23 min`.
@@ -46,17 +51,23 @@ pub fn duration(nanos: u64) -> String {
 
 /// Formats a rate in bytes per second with decimal prefixes, as is usual for links: `1.21 GB/s`.
 pub fn bytes_per_second(rate: f64) -> String {
-    scale_to_unit(rate, 1000.0, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"])
+    bytes_per_second_printed(rate, 0.0)
+}
+
+/// Formats a rate in bytes per second that is known only to a multiple of `resolution` bytes per second, without more
+/// digits.
+pub fn bytes_per_second_printed(rate: f64, resolution: f64) -> String {
+    scale_to_unit(rate, resolution, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"])
 }
 
 /// Formats a byte count with decimal prefixes: `412 MB`.
 pub fn bytes(bytes: u64) -> String {
-    scale_to_unit(bytes as f64, 1000.0, &["B", "kB", "MB", "GB", "TB", "PB"])
+    scale_to_unit(bytes as f64, 0.0, &["B", "kB", "MB", "GB", "TB", "PB"])
 }
 
 /// Formats a rate in operations per second: `123 k/s`.
 pub fn per_second(rate: f64) -> String {
-    scale_to_unit(rate, 1000.0, &["/s", "k/s", "M/s", "G/s"])
+    scale_to_unit(rate, 0.0, &["/s", "k/s", "M/s", "G/s"])
 }
 
 /// Formats a message or transfer size, with a binary prefix if that is exact: `64 B`, `32 KiB`, `1000 B`.
@@ -123,17 +134,26 @@ pub fn clipped(text: &str, limit: usize) -> String {
     }
 }
 
-fn scale_to_unit(value: f64, step: f64, units: &[&str]) -> String {
-    let (mut value, mut unit) = (value, 0);
-    // A value that would be rounded to 1000 gets the next unit.
-    while value.abs() >= 999.5 && unit + 1 < units.len() {
-        value /= step;
+/// Formats `value` with the unit of `units` that suits it; each unit is 1000 times the previous one. `resolution` is 0 if
+/// the value is exact. Digits below the resolution are not shown: a larger unit then has them after the decimal point.
+fn scale_to_unit(value: f64, resolution: f64, units: &[&str]) -> String {
+    let (mut value, mut resolution, mut unit) = (value, resolution, 0);
+    // A value that would be rounded to 1000 gets the next unit. Units based on powers of two make a resolution a little
+    // larger than a power of ten.
+    while (value.abs() >= 999.5 || resolution > 2.0) && unit + 1 < units.len() {
+        value /= 1000.0;
+        resolution /= 1000.0;
         unit += 1;
     }
     let digits = match unit == 0 && value.fract() == 0.0 {
         true => 0,
         false => fraction_digits(value),
     };
+    let known = match resolution > 0.0 {
+        true => (-resolution.log10()).round().max(0.0) as usize,
+        false => digits,
+    };
+    let digits = digits.min(known);
     format!(
         "{value:.digits$} {}",
         units.get(unit).copied().unwrap_or_default()
@@ -165,6 +185,23 @@ mod tests {
         assert_eq!(
             [ratio(1.0), ratio(12.54), ratio(1254.0)],
             ["1.00", "12.5", "1254"]
+        );
+    }
+
+    #[test]
+    fn digits_below_the_resolution_are_not_shown() {
+        let rate = bytes_per_second_printed;
+        assert_eq!(rate(40_000.0, 10_000.0), "0.04 MB/s");
+        assert_eq!(rate(0.04 * 1_048_576.0, 0.01 * 1_048_576.0), "0.04 MB/s");
+        assert_eq!(rate(5_700_000.0, 10_000.0), "5.70 MB/s");
+        assert_eq!(rate(300_000_000.0, 100_000_000.0), "0.3 GB/s");
+        assert_eq!(
+            [
+                nanos_printed(11_220.0, 10.0),
+                nanos_printed(4000.0, 1000.0),
+                nanos_printed(4.0, 1.0)
+            ],
+            ["11.2 us", "4 us", "4 ns"]
         );
     }
 

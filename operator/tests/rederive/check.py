@@ -75,9 +75,9 @@ def check_comparisons(run, status, tally):
     for key, one in items(status, "comparisons", fields, found, tally):
         comparisons.check(found[key], one, tally)
     text = status.get("verdict") or ""
-    # A long text is clipped.
-    if text and not text.endswith("…"):
-        tally.compare("noisy", "verdict", text.endswith(" (noisy)"), bool(comparisons.noisy_controls(run)))
+    if text:
+        is_noisy = text.removeprefix("incomplete: ").startswith("noisy: ")
+        tally.compare("noisy", "verdict", is_noisy, bool(comparisons.noisy_controls(run)))
     expected = [(index,) for index in range(len(run.plan.expectations))]
     met = []
     for (index,), one in items(status, "expectations", ("index",), expected, tally):

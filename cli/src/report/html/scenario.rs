@@ -252,7 +252,8 @@ fn tail_plot(report: &Report<'_>, index: usize, size: u64) -> Result<String, plo
     plot::tails(&description, &tails)
 }
 
-/// Table that shows whether each optimization, environment variable, library and image took effect, with the evidence.
+/// Table that shows whether each optimization, environment variable, library and image took effect, with the evidence;
+/// empty if there is nothing that could.
 fn evidence(report: &Report<'_>, index: usize) -> Markup {
     let cells_of = |arm: usize| -> Vec<&CellSummary> {
         let cells = report.evaluation.summary.cells.iter();
@@ -260,37 +261,57 @@ fn evidence(report: &Report<'_>, index: usize) -> Markup {
             .filter(|cell| (cell.scenario, cell.arm) == (index, arm) && cell.cases > 0)
             .collect()
     };
+    let mut rows: Vec<[String; 5]> = Vec::new();
+    for arm in 0..report.plan.arms.len() {
+        for optimization in [
+            Optimization::Inject,
+            Optimization::Doorbell,
+            Optimization::Coalesce,
+        ] {
+            let engagements = overview::distinct_engagements(report.plan, arm, optimization, cells_of);
+            rows.extend(engagements.into_iter().map(|(engagement, sizes, reason)| {
+                [
+                    arm_name(report, arm).to_owned(),
+                    optimization.name().to_owned(),
+                    format!("{engagement:?}"),
+                    labels::sizes(&sizes),
+                    reason.to_owned(),
+                ]
+            }));
+        }
+    }
+    rows.extend(
+        differences::of_scenario(report, index)
+            .into_iter()
+            .map(|difference| {
+                let evidence = difference.evidence;
+                [
+                    difference.arm.to_owned(),
+                    evidence.subject.clone(),
+                    format!("{:?}", evidence.engagement),
+                    "all".to_owned(),
+                    format!("{:?}: {}", evidence.finding, evidence.reason),
+                ]
+            }),
+    );
     html! {
-        h3 { "Did the optimizations take effect?" }
-        div.scroll tabindex="0" role="region" aria-label="Evidence" {
-            table {
-                thead {
-                    tr {
-                        th scope="col" { "arm" } th scope="col" { "optimization or variable" } th scope="col" { "engagement" }
-                        th scope="col" { "sizes" } th scope="col" { "evidence" }
-                    }
-                }
-                tbody {
-                    @for arm in 0..report.plan.arms.len() {
-                        @for optimization in [Optimization::Inject, Optimization::Doorbell, Optimization::Coalesce] {
-                            @for (engagement, sizes, reason) in overview::distinct_engagements(report.plan, arm, optimization, cells_of) {
-                                tr {
-                                    th scope="row" { (arm_name(report, arm)) }
-                                    td { (optimization.name()) }
-                                    td { (format!("{engagement:?}")) }
-                                    td { (labels::sizes(&sizes)) }
-                                    td { (reason) }
-                                }
+        @if !rows.is_empty() {
+            h3 { "Did the optimizations take effect?" }
+            div.scroll tabindex="0" role="region" aria-label="Evidence" {
+                table {
+                    thead {
+                        tr {
+                            @for head in ["arm", "optimization or variable", "engagement", "sizes", "evidence"] {
+                                th scope="col" { (head) }
                             }
                         }
                     }
-                    @for difference in differences::of_scenario(report, index) {
-                        tr {
-                            th scope="row" { (difference.arm) }
-                            td { code { (difference.evidence.subject) } }
-                            td { (format!("{:?}", difference.evidence.engagement)) }
-                            td { "all" }
-                            td { (format!("{:?}: {}", difference.evidence.finding, difference.evidence.reason)) }
+                    tbody {
+                        @for [arm, subject, engagement, sizes, evidence] in &rows {
+                            tr {
+                                th scope="row" { (arm) } td { code { (subject) } } td { (engagement) } td { (sizes) }
+                                td { (evidence) }
+                            }
                         }
                     }
                 }

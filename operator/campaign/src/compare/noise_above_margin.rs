@@ -60,7 +60,10 @@ impl fmt::Display for NoiseAboveMargin {
         match (rounds, margin) {
             (Some(rounds), Some(margin)) => write!(f, "; {rounds} or {margin} would suffice"),
             (Some(sufficient), None) | (None, Some(sufficient)) => write!(f, "; {sufficient} would suffice"),
-            (None, None) => Ok(()),
+            (None, None) => f.write_str(
+                "; neither more rounds nor a larger margin would suffice: stop other work on this machine, give the \
+                 workers whole CPUs, or measure on a quieter machine",
+            ),
         }
     }
 }

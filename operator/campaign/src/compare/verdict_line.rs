@@ -10,7 +10,7 @@ use crate::summarize::Summary;
 /// variant posts exactly what the baseline posts are not counted. An incomplete run's verdicts are marked as
 /// incomplete, because its intervals are valid only if the decision to stop the run did not depend on them.
 ///
-/// The line ends with `(noisy)` if `noise` contains a control: some size cannot be answered at the run's margin.
+/// The verdicts follow the word `noisy:` if `noise` contains a control: some size cannot be answered at the run's margin.
 pub fn verdict_line(
     plan: &Plan,
     summary: &Summary,
@@ -38,7 +38,7 @@ pub fn verdict_line(
     };
     let verdicts = match noise.is_empty() {
         true => verdicts,
-        false => format!("{verdicts} (noisy)"),
+        false => format!("noisy: {verdicts}"),
     };
     match summary.is_complete() {
         true => verdicts,
