@@ -16,7 +16,7 @@ def check(root, all_pages):
     yield from compare_sets("conditions", types, cells(troubleshooting, "Conditions", 0))
     yield from compare_sets("reasons", reasons, documented | cells(troubleshooting, "Conditions", 1))
 
-    failures = variants(crds / "record/case.rs", "FailureReason")
+    failures = variants(crds / "record/case/failure.rs", "FailureReason")
     yield from compare_sets("failures", failures, cells(troubleshooting, "Why a case failed", 0))
     invalid = variants(root / "operator/campaign/src/summarize/case_check.rs", "Invalid")
     yield from compare_sets("invalid cases", invalid, cells(troubleshooting, "Why a case is invalid", 0))

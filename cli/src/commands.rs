@@ -89,3 +89,14 @@ pub fn main() -> ExitCode {
     let cli = parsed.unwrap_or_else(|error| error.exit());
     exit_code(cli.command.execute())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_describe_bad_values_in_plain_words() {
+        let checked = test_support::flags::check_messages_about_bad_values(&Cli::command());
+        assert!(checked > 20, "{checked}");
+    }
+}

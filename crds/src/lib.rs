@@ -5,7 +5,7 @@
 //! - [`record`]: the record stream written by worker 0;
 //! - [`cpu_list`], [`histogram`], [`interface_load`], [`library_copy`], [`protocols`], [`quantile`], [`units`], [`striping`],
 //!   [`names`]: values and rules shared by the operator and the runner;
-//! - [`suggestion`], [`printable`], [`deserialization`]: names, text and causes in messages.
+//! - [`suggestion`], [`printable`], [`deserialization`], [`number`], [`file_error`]: names, text and causes in messages.
 //!
 //! This crate performs no I/O. The `crd` feature adds the Kubernetes schema.
 #![forbid(unsafe_code)]
@@ -13,10 +13,12 @@
 pub mod assignment;
 pub mod cpu_list;
 pub mod deserialization;
+pub mod file_error;
 pub mod histogram;
 pub mod interface_load;
 pub mod library_copy;
 pub mod names;
+pub mod number;
 mod omitted;
 pub mod printable;
 pub mod protocols;

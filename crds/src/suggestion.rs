@@ -1,5 +1,18 @@
 //! Suggestions for misspelled names: the nearest known name, if it is near enough. Performs no I/O.
 
+use crate::printable::{character_name, deceptive_character};
+
+/// Programs of the benchmark tools: the start and the end of their names, and the name of the tool in a manifest.
+const PROGRAMS: [(&str, &str, &str); 7] = [
+    ("fi_", "", "Fabtests"),
+    ("ib_", "", "Perftest"),
+    ("raw_ethernet_", "", "Perftest"),
+    ("ucx_perf", "", "UcxPerftest"),
+    ("nixl", "", "Nixlbench"),
+    ("transfer_engine", "", "TransferEngineBench"),
+    ("", "_perf", "NcclTests"),
+];
+
 /// Maximum length of a name for which a suggestion is searched, in characters. The time of a comparison grows with the
 /// product of both lengths.
 const MAX_CHARS: usize = 128;
@@ -13,15 +26,21 @@ const MAX_DISTANCE: usize = 3;
 /// The distance is the number of inserted, removed, replaced and swapped characters (the optimal string alignment
 /// distance), without regard to case. At most one such change for every three characters is allowed, at least one and
 /// at most three. If several names are equally near, the first one is returned. If none is near, the only name that starts
-/// with `given` is returned. A name that equals `given` is not a suggestion.
+/// with `given` is returned, or else the benchmark tool to which a program with the name `given` belongs. A name that
+/// equals `given` is not a suggestion.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given_folded = folded(given)?;
     let mut longer = Vec::new();
+    let tool = tool_of(given);
+    let mut known_tool = None;
     let limit = (given_folded.len() / 3).clamp(1, MAX_DISTANCE);
     let mut best: Option<(usize, &str)> = None;
     for name in known {
         if name == given {
             continue;
+        }
+        if tool == Some(name) {
+            known_tool = Some(name);
         }
         let Some(name_folded) = folded(name) else { continue };
         if given_folded.len() >= MIN_PREFIX_CHARS && name_folded.starts_with(&given_folded) {
@@ -43,13 +62,27 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
         [only] => Some(*only),
         _ => None,
     };
-    best.map(|(_, name)| name).or_else(only_longer)
+    best.map(|(_, name)| name).or_else(only_longer).or(known_tool)
+}
+
+/// Name of the benchmark tool to which a program belongs; `None` if the program is not known.
+fn tool_of(program: &str) -> Option<&'static str> {
+    let found = PROGRAMS
+        .iter()
+        .find(|(start, end, _)| program.starts_with(start) && program.ends_with(end));
+    found.map(|(_, _, tool)| *tool)
 }
 
 /// Returns a sentence such as " Did you mean `tcp`?" that starts with a space, or nothing if no known name is similar to
-/// `given`.
+/// `given`. If `given` contains a character that looks like another one, a sentence before it names the character.
 pub fn did_you_mean<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(given, known).map_or_else(String::new, |name| format!(" Did you mean `{name}`?"))
+    let deceptive = deceptive_character(given);
+    let deceptive = deceptive.map_or_else(String::new, |character| {
+        format!(" It contains {}.", character_name(character))
+    });
+    let meant = nearest(given, known);
+    let meant = meant.map_or_else(String::new, |name| format!(" Did you mean `{name}`?"));
+    format!("{deceptive}{meant}")
 }
 
 /// Characters of `name` in lowercase; `None` if it is empty or longer than [`MAX_CHARS`].
@@ -100,6 +133,47 @@ mod tests {
         assert_eq!(
             did_you_mean("scenaros", ["spec", "scenarios"]),
             " Did you mean `scenarios`?"
+        );
+    }
+
+    #[test]
+    fn suggests_the_tool_of_a_program() {
+        let tools = [
+            "NcclTests",
+            "Perftest",
+            "Fabtests",
+            "UcxPerftest",
+            "Nixlbench",
+            "TransferEngineBench",
+        ];
+        for (program, tool) in [
+            ("fi_pingpong", "Fabtests"),
+            ("fi_rma_bw", "Fabtests"),
+            ("ib_write_bw", "Perftest"),
+            ("all_reduce_perf", "NcclTests"),
+            ("sendrecv_perf", "NcclTests"),
+            ("ucx_perftest", "UcxPerftest"),
+            ("nixlbench", "Nixlbench"),
+            ("transfer_engine_bench", "TransferEngineBench"),
+        ] {
+            assert_eq!(nearest(program, tools), Some(tool), "{program}");
+            assert_eq!(nearest(program, ["tcp", "shm"]), None, "{program}");
+        }
+    }
+
+    #[test]
+    fn names_a_character_that_looks_like_another_one() {
+        assert_eq!(
+            did_you_mean("tran\u{455}fer", ["transfer"]),
+            " It contains U+0455 (a Cyrillic letter). Did you mean `transfer`?"
+        );
+        assert_eq!(
+            did_you_mean("\u{435}f\u{430}", ["efa"]),
+            " It contains U+0435 (a Cyrillic letter)."
+        );
+        assert_eq!(
+            did_you_mean("tcp\u{200b}", ["tcp"]),
+            " It contains U+200B (a zero-width space). Did you mean `tcp`?"
         );
     }
 

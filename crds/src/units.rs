@@ -1,5 +1,7 @@
 //! Parses and formats sizes and durations such as `64`, `1Ki`, `16M` and `500ms`. Performs no I/O.
 
+mod hint;
+
 use std::fmt;
 use std::str::FromStr;
 use std::time;
@@ -12,20 +14,51 @@ use snafu::Snafu;
 #[derive(Debug, Snafu, PartialEq, Eq, Clone)]
 pub enum UnitError {
     /// The input does not start with a whole number.
-    #[snafu(display("`{text}` does not start with a whole number; example: {example}"))]
+    #[snafu(display("`{text}` does not start with a whole number; {}", or_example(forms, example)))]
     NoNumber {
         /// Text that was parsed.
         text: String,
+        /// Valid forms of the text; empty if it is not clear what is meant.
+        forms: Vec<String>,
         /// Example of valid input.
         example: &'static str,
     },
+    /// The number has decimals.
+    #[snafu(display("`{text}` is not a whole number; {}", or_example(forms, example)))]
+    Decimals {
+        /// Text that was parsed.
+        text: String,
+        /// Valid forms of the text; empty if there is none.
+        forms: Vec<String>,
+        /// Example of valid input.
+        example: &'static str,
+    },
+    /// The suffix is missing.
+    #[snafu(display("`{text}` has no unit; {}. The units are {known}", or_example(forms, example)))]
+    NoUnit {
+        /// Text that was parsed.
+        text: String,
+        /// Likely forms of the text.
+        forms: Vec<String>,
+        /// Example of valid input.
+        example: &'static str,
+        /// Known suffixes.
+        known: &'static str,
+    },
     /// The suffix is unknown.
-    #[snafu(display("`{text}` has the unknown unit `{unit}`; known units: {known}"))]
+    #[snafu(display(
+        "`{text}` has the unknown unit `{unit}`; {}. The units are {known}",
+        or_example(forms, example)
+    ))]
     UnknownUnit {
         /// Text that was parsed.
         text: String,
         /// Suffix of the input.
         unit: String,
+        /// Valid forms of the text; empty if it is not clear what is meant.
+        forms: Vec<String>,
+        /// Example of valid input.
+        example: &'static str,
         /// Known suffixes.
         known: &'static str,
     },
@@ -35,6 +68,14 @@ pub enum UnitError {
         /// Text that was parsed.
         text: String,
     },
+}
+
+/// The valid forms, or an example if there are none.
+fn or_example(forms: &[String], example: &str) -> String {
+    match forms {
+        [] => format!("write for example {example}"),
+        forms => format!("write {}", forms.join(" or ")),
+    }
 }
 
 /// Number of bytes, written as `64`, `1Ki`, `16Mi`, `2Gi` (binary) or `1k`, `16M`, `2G` (decimal).
@@ -48,31 +89,47 @@ impl Size {
     }
 }
 
-const SIZE_SUFFIXES: [(&str, u64); 9] = [
-    ("", 1),
-    ("k", 1_000),
-    ("M", 1_000_000),
-    ("G", 1_000_000_000),
-    ("T", 1_000_000_000_000),
-    ("Ki", 1 << 10),
-    ("Mi", 1 << 20),
-    ("Gi", 1 << 30),
-    ("Ti", 1 << 40),
-];
+/// How numbers with a unit are written.
+struct Notation {
+    /// Suffixes with their factors, from the smallest to the largest within each system of units.
+    suffixes: &'static [(&'static str, u64)],
+    /// Other names of the units.
+    aliases: &'static [hint::Alias],
+    /// Suffixes in words.
+    known: &'static str,
+    /// Examples.
+    example: &'static str,
+}
+
+const SIZES: Notation = Notation {
+    suffixes: &[
+        ("", 1),
+        ("k", 1_000),
+        ("M", 1_000_000),
+        ("G", 1_000_000_000),
+        ("T", 1_000_000_000_000),
+        ("Ki", 1 << 10),
+        ("Mi", 1 << 20),
+        ("Gi", 1 << 30),
+        ("Ti", 1 << 40),
+    ],
+    aliases: &hint::SIZE_ALIASES,
+    known: "k, M, G and T (powers of 1000 bytes), Ki, Mi, Gi and Ti (powers of 1024 bytes), or none (bytes)",
+    example: "64, 1Ki or 16M",
+};
 
 impl FromStr for Size {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let known = "none (bytes), k, M, G, T, Ki, Mi, Gi, Ti";
-        parse_scaled(text, &SIZE_SUFFIXES, known, "64, 1Ki or 16M").map(Size)
+        parse_scaled(text, &SIZES).map(Size)
     }
 }
 
 /// Writes the value in the largest binary unit that divides it exactly, or in bytes if there is no such unit.
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let binary = SIZE_SUFFIXES.iter().rev().find(|(suffix, factor)| {
+        let binary = SIZES.suffixes.iter().rev().find(|(suffix, factor)| {
             suffix.ends_with('i') && self.0 >= *factor && self.0.is_multiple_of(*factor)
         });
         match binary {
@@ -126,20 +183,25 @@ impl<'de> Deserialize<'de> for Size {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration(pub time::Duration);
 
-const DURATION_SUFFIXES: [(&str, u64); 6] = [
-    ("ns", 1),
-    ("us", 1_000),
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("m", 60_000_000_000),
-    ("h", 3_600_000_000_000),
-];
+const DURATIONS: Notation = Notation {
+    suffixes: &[
+        ("ns", 1),
+        ("us", 1_000),
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+        ("m", 60_000_000_000),
+        ("h", 3_600_000_000_000),
+    ],
+    aliases: &hint::DURATION_ALIASES,
+    known: "ns, us, ms, s, m and h",
+    example: "500ms or 10s",
+};
 
 impl FromStr for Duration {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let nanos = parse_scaled(text, &DURATION_SUFFIXES, "ns, us, ms, s, m, h", "500ms or 10s")?;
+        let nanos = parse_scaled(text, &DURATIONS)?;
         Ok(Duration(time::Duration::from_nanos(nanos)))
     }
 }
@@ -147,7 +209,8 @@ impl FromStr for Duration {
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanos = u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX);
-        let unit = DURATION_SUFFIXES
+        let unit = DURATIONS
+            .suffixes
             .iter()
             .rev()
             .find(|(_, factor)| nanos >= *factor && nanos.is_multiple_of(*factor));
@@ -172,28 +235,54 @@ impl<'de> Deserialize<'de> for Duration {
 }
 
 /// Parses `text` as a whole number times the factor of its suffix.
-fn parse_scaled(
-    text: &str,
-    suffixes: &[(&str, u64)],
-    known: &'static str,
-    example: &'static str,
-) -> Result<u64, UnitError> {
+fn parse_scaled(text: &str, notation: &Notation) -> Result<u64, UnitError> {
+    let Notation {
+        suffixes,
+        aliases,
+        known,
+        example,
+    } = *notation;
+    let forms = || {
+        let forms = hint::valid_forms(text, aliases, suffixes);
+        forms.into_iter().map(|form| truncate(&form)).collect::<Vec<_>>()
+    };
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
     if number.is_empty() {
         return NoNumberSnafu {
             text: truncate(text),
+            forms: forms(),
+            example,
+        }
+        .fail();
+    }
+    if unit.starts_with('.') {
+        return DecimalsSnafu {
+            text: truncate(text),
+            forms: forms(),
             example,
         }
         .fail();
     }
     let Some((_, factor)) = suffixes.iter().find(|(suffix, _)| *suffix == unit) else {
-        return UnknownUnitSnafu {
-            text: truncate(text),
-            unit: truncate(unit),
-            known,
-        }
-        .fail();
+        let (text, forms) = (truncate(text), forms());
+        return match unit {
+            "" => NoUnitSnafu {
+                text,
+                forms,
+                example,
+                known,
+            }
+            .fail(),
+            unit => UnknownUnitSnafu {
+                text,
+                unit: truncate(unit.trim()),
+                forms,
+                example,
+                known,
+            }
+            .fail(),
+        };
     };
     let value = number
         .parse::<u64>()
@@ -207,17 +296,20 @@ fn truncate(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
+/// Regular expression for strings that denote less than 2^63 bytes. It limits the number of digits for each suffix.
+pub const SIZE_PATTERN: &str =
+    "^([0-9]{1,18}|[0-9]{1,15}(k|Ki)|[0-9]{1,12}(M|Mi)|[0-9]{1,9}(G|Gi)|[0-9]{1,6}(T|Ti))$";
+
+/// Regular expression for durations.
+pub const DURATION_PATTERN: &str = "^[0-9]+(ns|us|ms|s|m|h)$";
+
 #[cfg(feature = "crd")]
 mod schema {
     use std::borrow::Cow;
 
     use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-    use super::{Duration, Size};
-
-    /// Regular expression for strings that denote less than 2^63 bytes. It limits the number of digits for each suffix.
-    const SIZE_PATTERN: &str =
-        "^([0-9]{1,18}|[0-9]{1,15}(k|Ki)|[0-9]{1,12}(M|Mi)|[0-9]{1,9}(G|Gi)|[0-9]{1,6}(T|Ti))$";
+    use super::{DURATION_PATTERN, Duration, SIZE_PATTERN, Size};
 
     /// Number of bytes, or a string with a suffix. As in the Kubernetes schema for quantities, the bounds for both
     /// types appear side by side: `minimum` applies to numbers and `pattern` to strings.
@@ -245,7 +337,7 @@ mod schema {
         }
 
         fn json_schema(_: &mut SchemaGenerator) -> Schema {
-            json_schema!({"type": "string", "maxLength": 20, "pattern": "^[0-9]+(ns|us|ms|s|m|h)$"})
+            json_schema!({"type": "string", "maxLength": 20, "pattern": DURATION_PATTERN})
         }
     }
 }
@@ -272,14 +364,53 @@ mod tests {
             "1KB".parse::<Size>(),
             Err(UnitError::UnknownUnit { .. })
         ));
-        assert!(matches!(
-            "1.5Mi".parse::<Size>(),
-            Err(UnitError::UnknownUnit { .. })
-        ));
+        assert!(matches!("1.5Mi".parse::<Size>(), Err(UnitError::Decimals { .. })));
         assert!(matches!(
             "99999999999999Ti".parse::<Size>(),
             Err(UnitError::TooLarge { .. })
         ));
+    }
+
+    #[test]
+    fn errors_show_the_valid_form() {
+        for (given, expected) in [
+            ("64KB", "write 64k or 64Ki. The units"),
+            ("64K", "write 64k or 64Ki. The units"),
+            ("4KiB", "write 4Ki. The units"),
+            ("1m", "write 1M or 1Mi. The units"),
+            ("64 B", "unknown unit `B`; write 64. The units"),
+            ("1_024", "write 1024. The units"),
+            ("1.5Ki", "is not a whole number; write 1536"),
+            ("1.5 KB", "is not a whole number; write 1500 or 1536"),
+            ("0.1Ki", "is not a whole number; write for example 64, 1Ki or 16M"),
+            (".5Mi", "does not start with a whole number; write 512Ki"),
+            ("-1", "does not start with a whole number; write for example 64"),
+            ("1e6", "unknown unit `e6`; write for example 64"),
+        ] {
+            let message = given.parse::<Size>().unwrap_err().to_string();
+            assert!(message.contains(expected), "{given}: {message}");
+        }
+        for (given, expected) in [
+            (
+                "10",
+                "`10` has no unit; write 10s or 10ms. The units are ns, us, ms, s, m and h",
+            ),
+            ("1.5s", "write 1500ms"),
+            ("0.5h", "write 30m"),
+            ("10 sec", "write 10s. The units"),
+            ("5min", "write 5m. The units"),
+            ("20µs", "write 20us. The units"),
+            (
+                "1d",
+                "unknown unit `d`; write for example 500ms or 10s. The units",
+            ),
+        ] {
+            let message = given.parse::<Duration>().unwrap_err().to_string();
+            assert!(message.contains(expected), "{given}: {message}");
+        }
+        for form in ["64k", "64Ki", "1536", "1500", "512Ki"] {
+            assert!(form.parse::<Size>().is_ok(), "{form}");
+        }
     }
 
     #[test]

@@ -9,6 +9,8 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use crds::deserialization::from_json;
+use crds::number::whole_number;
 use tracing_subscriber::EnvFilter;
 
 use crate::configuration::preview::preview;
@@ -46,13 +48,15 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         assignment: PathBuf,
         /// Rank of this worker, starting at 0.
-        #[arg(long, env = crds::names::ENV_RANK)]
+        #[arg(long, env = crds::names::ENV_RANK,
+            allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
         rank: u32,
         /// File to which rank 0 copies its end record. Defaults to /dev/termination-log if that file is writable.
         #[arg(long, value_name = "FILE")]
         termination_message: Option<PathBuf>,
         /// Parent process ID. The worker stops when the parent exits.
-        #[arg(long, value_name = "PID")]
+        #[arg(long, value_name = "PID",
+            allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
         parent: Option<u32>,
     },
     /// Measure with clients on other machines: wait for `connect`, and run the server side of its scenarios.
@@ -83,14 +87,14 @@ enum Command {
     #[command(hide = true)]
     Instrument {
         /// Worker process ID.
-        #[arg(long)]
+        #[arg(long, allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
         parent: u32,
     },
     /// Run an extension, which handles calls from an instrument. Instruments start this command.
     #[command(hide = true)]
     Extension {
         /// Instrument process ID.
-        #[arg(long)]
+        #[arg(long, allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
         parent: u32,
         /// Connect to a TCP port of the instrument instead of using the socket on standard input.
         #[arg(long)]
@@ -122,7 +126,7 @@ enum Command {
     },
     /// Show what the library of a transport knows about environment variables, as JSON in the last line of the output.
     Variables {
-        /// Transport, as JSON in the form of spec.transport.
+        /// Transport, as JSON in the form of spec.transport, such as '{"libfabric": {"provider": "tcp"}}'.
         #[arg(long, value_name = "JSON")]
         transport: String,
         /// Directory from which the library is loaded.
@@ -246,7 +250,7 @@ fn direct_status(result: Result<(), DirectError>) -> (u8, Option<String>) {
 }
 
 fn print_attempt(selector: &dyn TransportSelector, target: &str) -> io::Result<()> {
-    let target = serde_json::from_str(target)?;
+    let target = from_json(target).map_err(|error| io::Error::other(error.to_string()))?;
     let result = serde_json::to_string(&probe::attempt(selector, &target))?;
     let mut out = io::stdout();
     writeln!(out, "{result}")?;
@@ -259,7 +263,11 @@ fn print_variables(
     library: Option<PathBuf>,
     names: Vec<String>,
 ) -> io::Result<()> {
-    let transport = serde_json::from_str(transport)?;
+    let transport = from_json(transport).map_err(|error| {
+        io::Error::other(format!(
+            "--transport: {error}. Example: --transport '{{\"libfabric\": {{\"provider\": \"tcp\"}}}}'"
+        ))
+    })?;
     let facts = preview(selector, &transport, library, names);
     let mut out = io::stdout();
     writeln!(out, "\n{}", serde_json::to_string(&facts)?)?;
@@ -273,4 +281,15 @@ fn print_probe(format: Format) -> io::Result<()> {
         Format::Json => serde_json::to_string_pretty(&findings)?,
     };
     writeln!(io::stdout(), "{text}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_describe_bad_values_in_plain_words() {
+        let checked = test_support::flags::check_messages_about_bad_values(&Cli::command());
+        assert!(checked > 20, "{checked}");
+    }
 }

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
+use crds::file_error::with_remedy;
 use snafu::{ResultExt, Snafu, ensure};
 
 /// Maximum total size of all files, in bytes.
@@ -19,7 +20,7 @@ const MAX_DEPTH: usize = 8;
 #[derive(Debug, Snafu)]
 pub enum CopyError {
     /// The operating system reported an error.
-    #[snafu(display("{action} {} failed: {source}", path.display()))]
+    #[snafu(display("{action} {} failed: {}", path.display(), with_remedy(source)))]
     Io {
         /// Operation that failed, such as `copying`.
         action: &'static str,

@@ -35,6 +35,7 @@ use std::io::{self, Write};
 use std::net::{IpAddr, TcpStream};
 use std::path::PathBuf;
 
+use crds::file_error::with_remedy;
 use crds::record::CaseFailure;
 use crds::v1alpha1::TransportSpec;
 use snafu::Snafu;
@@ -121,7 +122,7 @@ pub enum DirectError {
         source: MetadataError,
     },
     /// A file cannot be written or read.
-    #[snafu(display("cannot {action} {}: {source}", path.display()))]
+    #[snafu(display("cannot {action} {}: {}", path.display(), with_remedy(source)))]
     File {
         /// Verb for the attempted action.
         action: &'static str,

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crds::file_error::with_remedy;
 use snafu::{ResultExt, Snafu};
 
 /// Path of the running binary. It remains valid when the file is moved or replaced.
@@ -15,7 +16,7 @@ const NAME: &str = "fabricbench-runner";
 
 /// Error that occurred while copying the binary.
 #[derive(Debug, Snafu)]
-#[snafu(display("{action} {} failed: {source}", path.display()))]
+#[snafu(display("{action} {} failed: {}", path.display(), with_remedy(source)))]
 pub struct InstallError {
     action: &'static str,
     path: PathBuf,

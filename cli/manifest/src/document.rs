@@ -2,13 +2,11 @@
 //! I/O.
 
 use campaign::validate::check_name;
-use crds::deserialization::{describe, unknown_field};
+use crds::deserialization::{from_value, unknown_field};
 use crds::names::{GROUP, KIND, VERSION};
 use crds::suggestion::nearest;
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus};
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use serde_path_to_error::{Path, Segment};
 
 use super::Defect;
 
@@ -70,7 +68,7 @@ pub(super) fn benchmark_run(mut value: Value) -> Result<BenchmarkRun, Defect> {
         // The defect of the metadata has already been reported.
         value["metadata"] = json!({"name": PLACEHOLDER_NAME});
     }
-    let run: BenchmarkRun = deserialize(value, "")?;
+    let run: BenchmarkRun = from_value(&value)?;
     Ok(BenchmarkRun {
         status: None::<BenchmarkRunStatus>,
         ..run
@@ -88,48 +86,10 @@ pub(super) fn check_run_name(run: &mut BenchmarkRun) -> Option<Defect> {
     Some(Defect::field("metadata.name", message))
 }
 
-/// Deserializes `value`. The field path in an error starts with `root`.
-pub(super) fn deserialize<T: DeserializeOwned>(value: Value, root: &str) -> Result<T, Defect> {
-    serde_path_to_error::deserialize(&value).map_err(|error| {
-        let path = error.path().to_string();
-        let path = match (root, path.as_str()) {
-            ("", path) => path.to_owned(),
-            (root, ".") => root.to_owned(),
-            (root, path) => format!("{root}.{path}"),
-        };
-        let fields = fields_at(&value, error.path());
-        Defect::field(path, describe_error(&error.inner().to_string(), fields))
-    })
-}
-
 /// Whether the document is another resource, so that only its kind is worth reporting.
 pub(super) fn is_another_resource(value: &Value) -> bool {
     let kind = value.get("kind").and_then(Value::as_str);
     kind.is_some_and(|kind| kind != KIND && nearest(kind, [KIND]).is_none())
-}
-
-/// Names of the fields of the object at `path` in `value`; `None` if there is no object.
-fn fields_at<'a>(value: &'a Value, path: &Path) -> Option<Vec<&'a str>> {
-    let found = path.iter().try_fold(value, |value, segment| match segment {
-        Segment::Map { key } | Segment::Enum { variant: key } => value.get(key),
-        Segment::Seq { index } => value.get(index),
-        Segment::Unknown => None,
-    });
-    Some(found?.as_object()?.keys().map(String::as_str).collect())
-}
-
-/// Replaces serde's description of an object of which exactly one field must be set. `fields` are the fields of the
-/// object, if they are known.
-fn describe_error(message: &str, fields: Option<Vec<&str>>) -> String {
-    if message != "invalid value: map, expected map with a single key" {
-        return describe(message);
-    }
-    let found = match fields {
-        None => String::new(),
-        Some(fields) if fields.is_empty() => ", but none is".to_owned(),
-        Some(fields) => format!(", but there are {}", fields.join(" and ")),
-    };
-    format!("exactly one field must be set{found}")
 }
 
 /// Returns a defect if `field` does not have the value `expected`.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use campaign::validate::Problem;
+use crds::deserialization::{Cause, Unreadable};
 use crds::printable::{printable, printable_line};
 
 use super::position::Position;
@@ -12,6 +13,19 @@ use super::position::Position;
 const MAX_MESSAGE_CHARS: usize = 500;
 /// Maximum number of defects shown.
 pub(super) const MAX_DEFECTS: usize = 20;
+
+/// Kind of a defect, where it decides which of several defects of a field are reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DefectKind {
+    /// A required field is not set.
+    Missing,
+    /// None of several alternative fields is set.
+    NoAlternative,
+    /// A string is not a size or a duration.
+    Unit,
+    /// Any other defect.
+    Other,
+}
 
 /// One defect in a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +38,8 @@ pub struct Defect {
     pub path: Option<String>,
     /// Description of the defect and how to fix it.
     pub message: String,
+    /// Kind of the defect.
+    pub(super) kind: DefectKind,
 }
 
 impl Defect {
@@ -34,6 +50,7 @@ impl Defect {
             position: None,
             path: None,
             message: message.into(),
+            kind: DefectKind::Other,
         }
     }
 
@@ -45,12 +62,28 @@ impl Defect {
         }
     }
 
+    /// Sets the kind.
+    pub(super) fn of_kind(self, kind: DefectKind) -> Self {
+        Self { kind, ..self }
+    }
+
     /// Sets the document number.
     pub fn in_document(self, number: Option<usize>) -> Self {
         Self {
             document: number,
             ..self
         }
+    }
+}
+
+impl From<Unreadable> for Defect {
+    fn from(error: Unreadable) -> Self {
+        let kind = match error.cause {
+            Cause::Missing => DefectKind::Missing,
+            Cause::NotOneField { ref set } if set.is_empty() => DefectKind::NoAlternative,
+            _ => DefectKind::Other,
+        };
+        Self::field(error.path, error.cause.to_string()).of_kind(kind)
     }
 }
 

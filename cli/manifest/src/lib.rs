@@ -19,6 +19,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use crds::deserialization::{Unreadable, from_value};
+use crds::file_error::with_remedy;
 use crds::v1alpha1::BenchmarkRun;
 
 pub use error::{Defect, ManifestError};
@@ -58,10 +60,9 @@ pub fn load_overlay(file: &Path) -> Result<Overlay, ManifestError> {
                 "an overlay must be an object with any of the fields transport, memory, devices, align and resources",
             ));
         }
-        document::deserialize(value.clone(), OVERLAY_ROOT).map_err(|defect: Defect| {
-            let path = defect.path.as_deref().unwrap_or_default();
-            let path = path.strip_prefix(OVERLAY_ROOT).unwrap_or(path);
-            let position = position::find(&text, index, &value, path);
+        from_value(&value).map_err(|error: Unreadable| {
+            let position = position::find(&text, index, &value, &error.path);
+            let defect = Defect::from(error.in_field(OVERLAY_ROOT));
             Defect { position, ..defect }
         })
     };
@@ -81,12 +82,11 @@ pub fn parse(text: &str, overlay: Option<&Overlay>) -> Result<Vec<BenchmarkRun>,
 
 fn read(file: &Path) -> Result<String, ManifestError> {
     let fail = |message: String| ManifestError::new(file, vec![Defect::file(message)]);
-    let handle = File::open(file).map_err(|error| fail(format!("cannot read the file: {error}")))?;
+    let unreadable = |error| fail(format!("cannot read the file: {}", with_remedy(&error)));
+    let handle = File::open(file).map_err(unreadable)?;
     let mut bytes = Vec::new();
     let mut bounded = handle.take(MAX_FILE_BYTES + 1);
-    bounded
-        .read_to_end(&mut bytes)
-        .map_err(|error| fail(format!("cannot read the file: {error}")))?;
+    bounded.read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(fail(format!(
             "the file is larger than {MAX_FILE_BYTES} bytes; a manifest can be split into several files"

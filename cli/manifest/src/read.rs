@@ -8,12 +8,11 @@ use campaign::validate::{Problem, ProblemKind, validate};
 use crds::v1alpha1::BenchmarkRun;
 use serde_json::Value;
 
+use super::error::DefectKind;
 use super::repaired::Repaired;
 use super::schema::SchemaRules;
 use super::{Defect, Overlay, document};
 
-/// End of the message about a missing field. Both the schema and deserialization report it.
-const MISSING: &str = "is missing; this field is required";
 /// Maximum number of passes over a document. Each pass may reveal fields below a misspelled one.
 const MAX_PASSES: usize = 8;
 
@@ -79,7 +78,8 @@ fn repair_violations(repaired: &mut Repaired, rules: &SchemaRules, found: &mut V
         violations.sort_by_key(|violation| std::cmp::Reverse(violation.pointer.len()));
         for violation in violations {
             let defect = in_file(violation.defect.clone(), repaired);
-            if !found.contains(&defect) {
+            let is_consequence = is_consequence_of_removal(&violation.defect, repaired);
+            if !is_consequence && !found.contains(&defect) {
                 found.push(defect);
                 has_changed |= repaired.repair(violation);
             }
@@ -88,6 +88,12 @@ fn repair_violations(repaired: &mut Repaired, rules: &SchemaRules, found: &mut V
             break;
         }
     }
+}
+
+/// Whether no alternative is left because an unknown field that is meant to be one was removed.
+fn is_consequence_of_removal(defect: &Defect, repaired: &Repaired) -> bool {
+    let path = defect.path.as_deref().unwrap_or_default();
+    defect.kind == DefectKind::NoAlternative && repaired.is_unclear_below(path)
 }
 
 /// Deserializes the document. Reports every value that cannot be read, and replaces it. Returns `None` if a value cannot
@@ -103,19 +109,19 @@ fn deserialize(
             Err(defect) => defect,
         };
         let path = defect.path.clone().unwrap_or_default();
+        if is_consequence_of_removal(&defect, repaired) {
+            return None;
+        }
         let defect = in_file(defect, repaired);
-        if defect.message.ends_with(MISSING) && found.iter().any(|known| known.message.ends_with(MISSING)) {
+        // Both the schema and deserialization report a missing field.
+        let is_missing = |defect: &Defect| defect.kind == DefectKind::Missing;
+        if is_missing(&defect) && found.iter().any(is_missing) {
             return None;
         }
         match found.iter_mut().find(|known| known.path == defect.path) {
             // A name that the schema rejects has a better message there, but the parser of a value knows more than its
             // regular expression.
-            Some(known)
-                if known.message.contains(" is not a size ")
-                    || known.message.contains(" is not a duration ") =>
-            {
-                *known = defect;
-            }
+            Some(known) if known.kind == DefectKind::Unit => *known = defect,
             Some(_) => {}
             None => found.push(defect),
         }
@@ -173,19 +179,13 @@ fn names_the_valid_values(problem: &Problem) -> bool {
 }
 
 /// Whether a problem is the violation of a rule: both are at the same field, or the rule is about the items of a list and
-/// the problem about a field of one item.
+/// the problem about one item.
 fn is_same(rule: &Defect, problem: &Problem) -> bool {
     let Some(rule_path) = &rule.path else {
         return false;
     };
-    let Some(rest) = problem.path.strip_prefix(rule_path.as_str()) else {
-        return false;
-    };
-    let name = rule_path.rsplit('.').next().unwrap_or(rule_path);
-    let item_field = rest
-        .split_once("].")
-        .map(|(_, field)| format!("{name}[].{field} "));
-    rest.is_empty() || item_field.is_some_and(|field| rule.message.starts_with(&field))
+    let rest = problem.path.strip_prefix(rule_path.as_str());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
 }
 
 /// The defect with the path of the field in the file.

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::schema::{Repair, SchemaRules, Violation, pointer};
+use super::schema::{Repair, SchemaRules, Unit, Violation, pointer};
 
 /// A document with repairs.
 pub(super) struct Repaired {
@@ -64,14 +64,12 @@ impl Repaired {
     pub(super) fn substitute(&mut self, path: &str, rules: &SchemaRules) -> bool {
         self.uncertain.push(path.to_owned());
         let pointer = pointer(path);
-        let (Some(value), Some(schema)) = (self.value.pointer_mut(&pointer), rules.schema_at(&pointer))
-        else {
+        let (Some(value), Some(unit)) = (self.value.pointer_mut(&pointer), rules.unit_at(&pointer)) else {
             return false;
         };
-        let substitute = match schema.get("pattern").and_then(Value::as_str) {
-            _ if schema.get("x-kubernetes-int-or-string").is_some() => json!(64),
-            Some(pattern) if pattern.contains("(ns|us|ms|s|m|h)") => json!("1s"),
-            _ => return false,
+        let substitute = match unit {
+            Unit::Bytes => json!(64),
+            Unit::Time => json!("1s"),
         };
         let has_changed = *value != substitute;
         *value = substitute;
@@ -87,6 +85,16 @@ impl Repaired {
                 _ => path,
             }
         })
+    }
+
+    /// Whether the meaning of a field of the object at `path` is unclear.
+    pub(super) fn is_unclear_below(&self, path: &str) -> bool {
+        let is_field = |uncertain: &String| {
+            uncertain
+                .strip_prefix(path)
+                .is_some_and(|rest| rest.starts_with('.') && !rest.contains('['))
+        };
+        self.uncertain.iter().any(is_field)
     }
 
     /// Whether the name of a variant or a scenario is unclear, so that a reference to it may be correct.

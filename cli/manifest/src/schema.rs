@@ -12,9 +12,11 @@ use crds::v1alpha1::BenchmarkRun;
 use jsonschema::Validator as Bounds;
 use kube::CustomResourceExt;
 use kube::core::cel::{ValidationError as CelError, Validator as Cel};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Defect;
+use super::error::DefectKind;
+pub(super) use patterns::Unit;
 pub(super) use violation::{Repair, Violation, pointer};
 
 /// Compiled schema of the `BenchmarkRun` resource.
@@ -69,9 +71,9 @@ impl SchemaRules {
         violations
     }
 
-    /// Schema of the field at the JSON pointer `pointer`.
-    pub(super) fn schema_at(&self, pointer: &str) -> Option<&Value> {
-        lookup::schema_at(&self.schema, pointer)
+    /// Unit of the field at the JSON pointer `pointer`; `None` if the field is neither a size nor a duration.
+    pub(super) fn unit_at(&self, pointer: &str) -> Option<Unit> {
+        patterns::unit(lookup::schema_at(&self.schema, pointer)?)
     }
 
     /// Checks the rules between the fields of `run`, in which default values are already set.
@@ -87,12 +89,7 @@ impl SchemaRules {
         // CEL rules may rely on the bounds, so they are evaluated second, as in the API server.
         Cel::new().validate(&self.schema, &value, None).map_err(|errors| {
             let defects = errors.into_vec().into_iter();
-            // The schema has no metadata fields, so the message of a metadata rule names the field.
-            let defect = |error: CelError| match error.field_path.as_str() {
-                "" => Defect::file(error.message),
-                path => Defect::field(path, with_given_value(error.message, path, &value)),
-            };
-            defects.map(defect).collect()
+            defects.map(|error| violated_rule(error, &value)).collect()
         })
     }
 }
@@ -126,18 +123,53 @@ fn remove_consequences(violations: &mut Vec<Violation>) {
         let is_first = !described.contains(&violation.defect.path);
         described.push(violation.defect.path.clone());
         let is_rule_of_misspelled = violation.repair.is_none()
-            && violation.defect.message.ends_with("but none is")
+            && violation.defect.kind == DefectKind::NoAlternative
             && with_unknown_field.contains(&violation.pointer);
         is_first && !is_rule_of_misspelled
     });
 }
 
-/// Appends the value of the field `path` in `run` to the message of its rule, if it is a string or a number.
-fn with_given_value(message: String, path: &str, run: &Value) -> String {
-    match run.pointer(&pointer(path)) {
-        Some(given @ (Value::String(_) | Value::Number(_))) => format!("{message} (the value is {given})"),
-        _ => message,
+/// A rule that `run` violates: its message with the value of the field or, for an object, with the fields that are set
+/// although the rule allows only some of them.
+fn violated_rule(error: CelError, run: &Value) -> Defect {
+    let CelError {
+        field_path: path,
+        message,
+        rule,
+        ..
+    } = error;
+    // The schema has no metadata fields, so the message of a metadata rule names the field.
+    if path.is_empty() {
+        return Defect::file(message);
     }
+    let given = match run.pointer(&pointer(&path)) {
+        Some(value @ (Value::String(_) | Value::Number(_))) => format!(" (the value is {value})"),
+        Some(Value::Object(fields)) => match fields_of_rule(&rule, fields).as_slice() {
+            [] => String::new(),
+            set => format!(" (set: {})", set.join(", ")),
+        },
+        _ => String::new(),
+    };
+    Defect::field(path, format!("{message}{given}"))
+}
+
+/// Fields of an object that are set and whose presence a rule tests with the macro `has` of CEL, with their values if
+/// these are short.
+fn fields_of_rule(rule: &str, object: &Map<String, Value>) -> Vec<String> {
+    let tests = rule.split("has(self.").skip(1);
+    let names = tests.filter_map(|test| test.split_once(')').map(|(name, _)| name));
+    let mut set = Vec::new();
+    for name in names {
+        let text = match object.get(name) {
+            None => continue,
+            Some(value @ (Value::String(_) | Value::Number(_))) => format!("{name}: {value}"),
+            Some(_) => name.to_owned(),
+        };
+        if !set.contains(&text) {
+            set.push(text);
+        }
+    }
+    set
 }
 
 /// Replaces `x-kubernetes-int-or-string` (a Kubernetes extension) and `nullable` (an OpenAPI keyword) with JSON Schema

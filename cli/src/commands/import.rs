@@ -1,13 +1,16 @@
 //! `fabricbench import`: creates a run from existing logs of a benchmark tool.
 
+use std::ffi::OsStr;
 use std::io::Write;
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use campaign::validate::{MAX_LABEL, is_label};
-use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, Args, Command};
 use command_output::check_pattern;
+use crds::deserialization::from_value;
 use crds::units::Size;
 use crds::v1alpha1::{CommandPattern, CommandTool, RateUnit, TimeUnit};
 use jiff::Timestamp;
@@ -105,16 +108,40 @@ fn check_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// Returns a parser that accepts a value by its name in the resource. Case is ignored if the argument ignores case.
-fn parse_named<T: DeserializeOwned + Clone + Send + Sync + 'static>(
+/// Parser of values by their names in the resource.
+#[derive(Clone)]
+struct Named<T> {
     names: &'static [&'static str],
-) -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(names).try_map(|text| {
-        let known = names.iter().find(|name| name.eq_ignore_ascii_case(&text));
-        let exact = names.iter().find(|name| **name == text);
-        let name = exact.or(known).map_or(text.clone(), |name| (*name).to_owned());
-        serde_json::from_value(Value::String(name))
-    })
+    value: PhantomData<fn() -> T>,
+}
+
+/// Returns a parser that accepts a value by its name in the resource. Case is ignored if the argument ignores case.
+fn parse_named<T>(names: &'static [&'static str]) -> Named<T> {
+    Named {
+        names,
+        value: PhantomData,
+    }
+}
+
+impl<T: DeserializeOwned + Clone + Send + Sync + 'static> TypedValueParser for Named<T> {
+    type Value = T;
+
+    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<T, clap::Error> {
+        let names = self.names;
+        let ignores_case = argument.is_some_and(Arg::is_ignore_case_set);
+        let named = StringValueParser::new().try_map(move |text| {
+            let alike = names
+                .iter()
+                .find(|name| ignores_case && name.eq_ignore_ascii_case(&text));
+            let name = alike.map_or(text.clone(), |name| (*name).to_owned());
+            from_value(&Value::String(name))
+        });
+        named.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.names.iter().map(PossibleValue::new)))
+    }
 }
 
 const TOOLS: &[&str] = &[

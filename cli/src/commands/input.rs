@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use campaign::plan::{HashedPlan, plan};
 use campaign::validate::validate;
 use clap::Args;
-use clap::builder::TypedValueParser;
+use crds::number::whole_number;
 use crds::v1alpha1::BenchmarkRun;
 use manifest::{Defect, Manifest, ManifestError};
 use uuid::Uuid;
@@ -22,14 +22,10 @@ pub struct Input {
     #[arg(long, value_name = "FILE")]
     pub overlay: Option<PathBuf>,
     /// Number of rounds in every run. Overrides spec.sampling.rounds.
-    #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=60))]
+    #[arg(long, allow_negative_numbers = true, value_parser = whole_number(1..=60_u32))]
     pub rounds: Option<u32>,
     /// Seed of every run. Overrides spec.sampling.seed.
-    #[arg(
-        long,
-        allow_negative_numbers = true,
-        value_parser = clap::value_parser!(i64).range(0..=9_007_199_254_740_991).map(i64::cast_unsigned)
-    )]
+    #[arg(long, allow_negative_numbers = true, value_parser = whole_number(0..=9_007_199_254_740_991_u64))]
     pub seed: Option<u64>,
 }
 

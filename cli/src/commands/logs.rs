@@ -7,6 +7,7 @@ use std::io::Write;
 use std::pin::pin;
 
 use clap::Args;
+use crds::number::whole_number;
 use crds::printable::printable;
 use crds::v1alpha1::{BenchmarkRun, State};
 use futures::io::AsyncBufReadExt;
@@ -43,13 +44,9 @@ pub(super) struct Logs {
     #[arg(long, short)]
     follow: bool,
     /// Number of recent log lines to print per pod.
-    #[arg(
-        long,
+    #[arg(long,
         value_name = "N",
-        default_value_t = 100,
-        allow_negative_numbers = true,
-        value_parser = clap::value_parser!(i64).range(0..=1_000_000)
-    )]
+        default_value_t = 100, allow_negative_numbers = true, value_parser = whole_number(0..=1_000_000_i64))]
     tail: i64,
 }
 

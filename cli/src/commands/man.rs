@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory};
+use crds::file_error::with_remedy;
 
 use super::{Cli, Exit, Failure};
 
@@ -19,7 +20,8 @@ pub(super) struct Man {
 impl Man {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
         let failure = |error: std::io::Error| {
-            Failure::incomplete(format!("cannot write to {}: {error}", self.directory.display()))
+            let problem = with_remedy(&error);
+            Failure::incomplete(format!("cannot write to {}: {problem}", self.directory.display()))
         };
         fs::create_dir_all(&self.directory).map_err(failure)?;
         clap_mangen::generate_to(Cli::command(), &self.directory).map_err(failure)?;

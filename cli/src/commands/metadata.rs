@@ -18,6 +18,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bounded::BoundedListener;
 use clap::Args;
+use crds::number::whole_number;
 use entries::{Entries, Rejection};
 use futures::FutureExt;
 use futures::channel::oneshot;
@@ -47,7 +48,8 @@ pub(super) struct Metadata {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     addr: String,
     /// TCP port to listen on. If 0, the system chooses a free port, which is printed.
-    #[arg(long, default_value_t = 8080)]
+    #[arg(long, default_value_t = 8080,
+        allow_negative_numbers = true, value_parser = whole_number(0..=u16::MAX))]
     port: u16,
 }
 

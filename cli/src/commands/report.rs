@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use crds::file_error::with_remedy;
 
 use super::imported;
 use super::output::{ReportFormat, text_options};
@@ -77,8 +78,13 @@ impl Report {
 /// Writes a report to `file`, or to standard output.
 fn write(file: Option<&Path>, rendered: &str) -> Result<(), Failure> {
     match file {
-        Some(file) => fs::write(file, rendered)
-            .map_err(|error| Failure::incomplete(format!("cannot write {}: {error}", file.display()))),
+        Some(file) => fs::write(file, rendered).map_err(|error| {
+            Failure::incomplete(format!(
+                "cannot write {}: {}",
+                file.display(),
+                with_remedy(&error)
+            ))
+        }),
         None => Ok(std::io::stdout().lock().write_all(rendered.as_bytes())?),
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use campaign::compare_runs::FinishedRun;
 use campaign::plan_check::Severity;
 use clap::Args;
+use crds::file_error::with_remedy;
 use crds::printable::printable;
 
 use super::input::PlannedRun;
@@ -150,7 +151,7 @@ impl Run {
         if let Some(parent) = &self.keep_logs {
             let directory = parent.join(&run.plan().run);
             run.keep_logs(&directory)
-                .map_err(|error| format!("--keep-logs {}: {error}", directory.display()))?;
+                .map_err(|error| format!("--keep-logs {}: {}", directory.display(), with_remedy(&error)))?;
         }
         Ok(run)
     }

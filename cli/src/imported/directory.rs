@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use command_output::import::{self, ImportError, Log, MAX_LOG_BYTES};
+use crds::file_error::with_remedy;
 use crds::record::hex;
 use sha2::{Digest, Sha256};
 use snafu::{ResultExt, Snafu, ensure};
@@ -24,7 +25,7 @@ const LOGS: &str = "logs";
 #[derive(Debug, Snafu)]
 pub enum DirectoryError {
     /// A file or directory could not be read or written.
-    #[snafu(display("{}: {source}", path.display()))]
+    #[snafu(display("{}: {}", path.display(), with_remedy(source)))]
     Io {
         /// Path to the file or directory.
         path: PathBuf,

@@ -14,6 +14,7 @@ use campaign::plan::{AssignmentInputs, HashedPlan, Leg, assignment};
 use campaign::stats::StatsError;
 use campaign::stopping::Stopping;
 use crds::assignment::{Assignment, AttemptIdentity, Rendezvous};
+use crds::file_error::with_remedy;
 use crds::record::FailureReason;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use snafu::{ResultExt, Snafu};
@@ -47,7 +48,7 @@ pub enum ExecuteError {
         source: StatsError,
     },
     /// A system operation that every run needs failed.
-    #[snafu(display("cannot {operation}: {source}"))]
+    #[snafu(display("cannot {operation}: {}", with_remedy(source)))]
     System {
         /// The operation, as a verb phrase.
         operation: &'static str,

@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use crds::file_error::{cause, with_remedy};
 use crds::v1alpha1::BenchmarkRun;
 use snafu::{ResultExt, Snafu, ensure};
 
@@ -25,7 +26,7 @@ const MAX_RUN_BYTES: u64 = 4 * 1024 * 1024;
 #[derive(Debug, Snafu)]
 pub enum OutputError {
     /// A file or directory could not be read or written.
-    #[snafu(display("{}: {source}", path.display()))]
+    #[snafu(display("{}: {}", path.display(), with_remedy(source)))]
     Io {
         /// Path to the file or directory.
         path: PathBuf,
@@ -34,8 +35,9 @@ pub enum OutputError {
     },
     /// The directory could not be created.
     #[snafu(display(
-        "cannot create the output directory {}: {source}. Choose another one with --output",
-        path.display()
+        "cannot create the output directory {}: {}. Choose another one with --output",
+        path.display(),
+        cause(source)
     ))]
     Create {
         /// Path to the directory.
@@ -45,8 +47,9 @@ pub enum OutputError {
     },
     /// A record could not be appended.
     #[snafu(display(
-        "cannot append to {}: {source}. Earlier records are kept: free disk space and continue with --resume",
-        path.display()
+        "cannot append to {}: {}. Earlier records are kept: free disk space and continue with --resume",
+        path.display(),
+        cause(source)
     ))]
     Append {
         /// Path to the record file.

@@ -206,7 +206,7 @@ fn rejects_changed_stored_files() {
     fs::remove_file(&stored).unwrap();
     run(&["report", &directory])
         .expect_code(2)
-        .expect_stderr("logs/1.log: No such file");
+        .expect_stderr("logs/1.log: no such file");
     let manifest = dir.run_dir("imported").join("import.json");
     let text = fs::read_to_string(&manifest).unwrap();
     for (from, to) in [
@@ -285,7 +285,7 @@ fn errors_explain_why_files_cannot_be_imported() {
             &[&path(logs.path().to_owned()), "--tool", "Perftest"],
             "is not a regular file",
         ),
-        (&["/nowhere/x", "--tool", "Perftest"], "/nowhere/x: No such file"),
+        (&["/nowhere/x", "--tool", "Perftest"], "/nowhere/x: no such file"),
         (
             &["--tool", "Perftest", "--variant", &twice, "--variant", &copy],
             "has the same content as",

@@ -70,7 +70,7 @@ fn reports_a_full_file_system() {
     );
     let command = with_mounts(&mount, &dir.run(&dir.manifest(&manifest())));
     let output = RunningCommand::start(command).wait().expect_code(3);
-    output.expect_stderr("No space left on device");
+    output.expect_stderr("no space left on device");
     output.expect_stderr("records.jsonl");
     output.expect_stderr("--resume");
 }

@@ -77,7 +77,8 @@ pub enum CommandTool {
 }
 
 impl CommandTool {
-    /// All tools, in documentation order.
+    /// All tools, in documentation order. A suggestion for a misspelled tool knows their programs
+    /// ([`crate::suggestion::nearest`]).
     pub const ALL: [Self; 7] = [
         Self::NcclTests,
         Self::Perftest,

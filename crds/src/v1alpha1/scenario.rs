@@ -17,7 +17,7 @@ use crate::units::{Duration, Size};
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
     validation = kube::core::Rule::new("[has(self.pingPong), has(self.transfer), has(self.largeArray), has(self.smallMessages), has(self.pingpongFlag), has(self.streamingDuplex), has(self.segmentTransfer), has(self.rpc), has(self.memoryFootprint), has(self.parameterServing), has(self.command)].exists_one(given, given)").message("exactly one of pingPong, transfer, largeArray, smallMessages, pingpongFlag, streamingDuplex, segmentTransfer, rpc, memoryFootprint, parameterServing and command must be set"),
-    validation = kube::core::Rule::new("!has(self.command) || has(self.primaryMetric)").message("primaryMetric must be set for a command, to ReportedLatency or ReportedBandwidth"),
+    validation = kube::core::Rule::new("!has(self.command) || has(self.primaryMetric)").message("primaryMetric must be set for a command, to ReportedLatency or ReportedBandwidth").field_path(".primaryMetric"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scenario {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use crds::file_error::with_remedy;
 use crds::printable::printable;
 use crds::v1alpha1::Outcome;
 
@@ -82,7 +83,7 @@ impl From<io::Error> for Failure {
         // A reader that closes the pipe early is not an error, so nothing is reported.
         let message = match error.kind() {
             io::ErrorKind::BrokenPipe => String::new(),
-            _ => format!("cannot write the output: {error}"),
+            _ => format!("cannot write the output: {}", with_remedy(&error)),
         };
         Self::incomplete(message)
     }

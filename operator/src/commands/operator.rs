@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use campaign::validate::{MAX_LABEL, is_label};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
+use crds::number::whole_number;
 use crds::units::Size;
 
 use super::{Exit, Failure};
@@ -87,7 +88,7 @@ pub struct Operator {
     ipc_lock: bool,
     /// Number of CPUs per worker if the run does not specify it.
     #[arg(long, env = "FABRICBENCH_DEFAULT_CPUS", value_name = "N", default_value_t = 2,
-        value_parser = clap::value_parser!(u32).range(1..=1024))]
+        allow_negative_numbers = true, value_parser = whole_number(1..=1024_u32))]
     default_cpus: u32,
     /// Memory per worker if the run does not specify it.
     #[arg(
@@ -100,36 +101,37 @@ pub struct Operator {
     default_memory: Size,
     /// Maximum number of concurrent reconciliations.
     #[arg(long, env = "FABRICBENCH_CONCURRENCY", value_name = "N", default_value_t = 16,
-        value_parser = clap::value_parser!(u16).range(1..=1024))]
+        allow_negative_numbers = true, value_parser = whole_number(1..=1024_u16))]
     concurrency: u16,
     /// Maximum number of concurrent evaluations and analyses of runs, each on a separate thread.
     #[arg(long, env = "FABRICBENCH_EVALUATION_THREADS", value_name = "N", default_value_t = 1,
-        value_parser = clap::value_parser!(u16).range(1..=64))]
+        allow_negative_numbers = true, value_parser = whole_number(1..=64_u16))]
     evaluation_threads: u16,
     /// Maximum number of API server requests per second. Watches, logs and the Lease are exempt.
     #[arg(long, env = "FABRICBENCH_CLIENT_QPS", value_name = "N", default_value_t = 1000,
-        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        allow_negative_numbers = true, value_parser = whole_number(1..=100_000_u32))]
     client_qps: u32,
     /// Maximum burst of API server requests.
     #[arg(long, env = "FABRICBENCH_CLIENT_BURST", value_name = "N", default_value_t = 1000,
-        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        allow_negative_numbers = true, value_parser = whole_number(1..=100_000_u32))]
     client_burst: u32,
     /// Listen address for /healthz, /readyz and /metrics.
     #[arg(
         long,
         env = "FABRICBENCH_LISTEN",
         value_name = "ADDRESS",
-        default_value = "127.0.0.1:8080"
+        default_value = "127.0.0.1:8080",
+        value_parser = socket_address
     )]
     listen: SocketAddr,
     /// Maximum number of result series per run at /metrics. Omitted series are counted in
     /// fabricbench_run_series_dropped.
     #[arg(long, env = "FABRICBENCH_MAX_SERIES_PER_RUN", value_name = "N", default_value_t = 2000,
-        value_parser = clap::value_parser!(u32).range(200..=100_000))]
+        allow_negative_numbers = true, value_parser = whole_number(200..=100_000_u32))]
     max_series_per_run: u32,
     /// Maximum number of result series across all runs at /metrics. Newer runs take precedence.
     #[arg(long, env = "FABRICBENCH_MAX_SERIES", value_name = "N", default_value_t = 100_000,
-        value_parser = clap::value_parser!(u32).range(200..=10_000_000))]
+        allow_negative_numbers = true, value_parser = whole_number(200..=10_000_000_u32))]
     max_series: u32,
     /// Name of the Lease for leader election.
     #[arg(
@@ -239,6 +241,11 @@ fn variable_pattern(text: &str) -> Result<String, &'static str> {
         true => Ok(text.to_owned()),
         false => Err("use a name such as FI_LOG_LEVEL, or a prefix and a trailing `*`, such as FI_*"),
     }
+}
+
+fn socket_address(text: &str) -> Result<SocketAddr, &'static str> {
+    let address = text.parse();
+    address.map_err(|_| "use an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080")
 }
 
 fn memory_size(text: &str) -> Result<Size, String> {

@@ -8,6 +8,7 @@
 
 pub mod bad_manifests;
 pub mod cluster;
+pub mod flags;
 pub mod operator;
 pub mod proxy;
 pub mod rederive;

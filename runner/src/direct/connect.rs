@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use crds::assignment::Rendezvous;
+use crds::number::whole_number;
 
 use super::assignment::{CLIENT, LocalChoices, assignment};
 use super::measurement::{Measurement, MeasurementFlags, Results, print_progress};
@@ -31,7 +32,8 @@ pub struct ConnectFlags {
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
     pub server_host: String,
     /// TCP port of the server.
-    #[arg(long, default_value_t = super::DEFAULT_PORT)]
+    #[arg(long, default_value_t = super::DEFAULT_PORT,
+        allow_negative_numbers = true, value_parser = whole_number(0..=u16::MAX))]
     pub port: u16,
     /// How the server is found: by --server-host and --port, or by the address that it prints with --listen-mode
     /// worker.
@@ -41,7 +43,8 @@ pub struct ConnectFlags {
     #[arg(long, value_name = "HEX", required_if_eq("connect_mode", "worker"))]
     pub worker_address: Option<String>,
     /// Time to wait for the server to listen and to finish with other clients, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(..=86_400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10,
+        allow_negative_numbers = true, value_parser = whole_number(0..=86_400_u64))]
     pub connect_timeout: u64,
     /// Measurement and results.
     #[command(flatten)]

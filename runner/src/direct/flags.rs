@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use crds::number::whole_number;
 use crds::units::Size;
 use crds::v1alpha1::{
     LargeArray, LibfabricProvider, MemoryKind, PingpongFlag, SmallMessages, StreamingDuplex, UcxTransport,
@@ -91,43 +92,54 @@ pub struct ScenarioFlags {
     #[arg(long, value_name = "SIZE")]
     pub large_bytes: Option<Size>,
     /// Measured messages in large-array [default: 3]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT",
+        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
     pub large_iterations: Option<u32>,
     /// Warm-up messages in large-array [default: 1]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT",
+        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
     pub large_warmup: Option<u32>,
     /// Message size in small-messages [default: 1Ki]
     #[arg(long, value_name = "SIZE")]
     pub small_bytes: Option<Size>,
     /// Measured batches in small-messages [default: 10]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT",
+        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
     pub small_iterations: Option<u32>,
     /// Warm-up batches in small-messages [default: 2]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT",
+        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
     pub small_warmup: Option<u32>,
     /// Messages per batch in small-messages, all in flight together [default: 64]
-    #[arg(long, visible_alias = "concurrency", value_name = "COUNT")]
+    #[arg(long, visible_alias = "concurrency", value_name = "COUNT",
+        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
     pub small_concurrency: Option<u32>,
     /// Measured round trips in pingpong-flag [default: 1000]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT",
+        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
     pub flag_iterations: Option<u32>,
     /// Warm-up round trips in pingpong-flag [default: 100]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT",
+        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
     pub flag_warmup: Option<u32>,
     /// Chunk size in streaming-duplex [default: 4Mi]
     #[arg(long, value_name = "SIZE")]
     pub stream_bytes: Option<Size>,
     /// Measured chunks per direction in streaming-duplex [default: 64]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT",
+        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
     pub stream_iterations: Option<u32>,
     /// Warm-up chunks per direction in streaming-duplex [default: 8]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT",
+        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
     pub stream_warmup: Option<u32>,
     /// Chunks in flight per direction in streaming-duplex [default: 4]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT",
+        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
     pub stream_window: Option<u32>,
     /// Number of rails on each side, each with a separate device.
-    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    #[arg(long, value_name = "COUNT", default_value_t = 1,
+        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
     pub rails: u32,
     /// Kind of memory to use on both sides.
     #[arg(long, value_enum, default_value_t = MemoryName::Heap)]
@@ -136,7 +148,8 @@ pub struct ScenarioFlags {
     #[arg(long)]
     pub no_integrity: bool,
     /// Maximum duration of a scenario, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 300,
+        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
     pub case_timeout: u32,
 }
 

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Args;
+use crds::number::whole_number;
 use crds::units::Size;
 
 use super::assignment::assignment;
@@ -26,10 +27,12 @@ pub struct ServeFlags {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub addr: String,
     /// TCP port to listen on. If 0, the system chooses a free port, which is printed.
-    #[arg(long, default_value_t = super::DEFAULT_PORT)]
+    #[arg(long, default_value_t = super::DEFAULT_PORT,
+        allow_negative_numbers = true, value_parser = whole_number(0..=u16::MAX))]
     pub port: u16,
     /// Exit after this many clients. By default, the server exits when SIGINT or SIGTERM arrives.
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT",
+        allow_negative_numbers = true, value_parser = whole_number(1..=u32::MAX))]
     pub clients: Option<u32>,
     /// How clients find the server: by its address and port, or by a hexadecimal address that the server prints for
     /// --worker-address.
@@ -39,7 +42,8 @@ pub struct ServeFlags {
     #[arg(long, value_name = "SIZE", default_value_t = DEFAULT_MAX_BYTES)]
     pub max_bytes: Size,
     /// Maximum duration of a client's session, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600,
+        allow_negative_numbers = true, value_parser = whole_number(0..=u64::MAX))]
     pub time_limit: u64,
     /// Accept only clients that request these UCX transports. The flag also replaces the UCX_TLS environment variable.
     #[arg(long, value_name = "LIST", conflicts_with = "provider")]

@@ -1,15 +1,52 @@
 //! Describes the regular expressions of the schema in words. Performs no I/O.
 
-use crds::printable::{character_name, is_hidden};
+use crds::printable::{character_name, deceptive_character, is_hidden};
+use crds::units::{DURATION_PATTERN, SIZE_PATTERN};
 use serde_json::Value;
 
-/// Each regular expression of the schema, and the text that it accepts.
-const DESCRIPTIONS: [(&str, &str); 13] = [
-    (
-        "^([0-9]{1,18}|[0-9]{1,15}(k|Ki)|[0-9]{1,12}(M|Mi)|[0-9]{1,9}(G|Gi)|[0-9]{1,6}(T|Ti))$",
-        "a size such as 64, 32Ki or 1Mi",
-    ),
-    ("^[0-9]+(ns|us|ms|s|m|h)$", "a duration such as 500ms or 10s"),
+/// Unit of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// A size in bytes, such as 64 or 32Ki.
+    Bytes,
+    /// A duration, such as 500ms.
+    Time,
+}
+
+impl Unit {
+    /// The text that a field with this unit accepts.
+    pub(super) fn description(self) -> &'static str {
+        match self {
+            Self::Bytes => "a size such as 64, 32Ki or 1Mi",
+            Self::Time => "a duration such as 500ms or 10s",
+        }
+    }
+
+    /// Two values.
+    pub(super) fn example(self) -> &'static str {
+        match self {
+            Self::Bytes => "64, 1Mi",
+            Self::Time => "500ms, 10s",
+        }
+    }
+}
+
+/// Unit of a field with this schema; `None` if the field is neither a size nor a duration.
+pub(super) fn unit(schema: &Value) -> Option<Unit> {
+    unit_of_pattern(schema.get("pattern")?.as_str()?)
+}
+
+/// Unit of a field with this regular expression.
+fn unit_of_pattern(pattern: &str) -> Option<Unit> {
+    match pattern {
+        SIZE_PATTERN => Some(Unit::Bytes),
+        DURATION_PATTERN => Some(Unit::Time),
+        _ => None,
+    }
+}
+
+/// Each regular expression of the schema without a unit, and the text that it accepts.
+const DESCRIPTIONS: [(&str, &str); 11] = [
     (
         "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
         "a name of lowercase letters, digits and `-` that starts and ends with a letter or digit",
@@ -30,7 +67,7 @@ const DESCRIPTIONS: [(&str, &str); 13] = [
         "^[A-Za-z0-9][A-Za-z0-9_.-]*$",
         "a name of letters, digits, `_`, `.` and `-` that starts with a letter or digit",
     ),
-    ("^[A-Za-z0-9._:/@\\[\\]-]+$", "the name of an image"),
+    ("^[A-Za-z0-9._:/@\\[\\]-]+$", "the name of an image: letters, digits, `.`, `_`, `:`, `/`, `@`, `[`, `]` and `-`"),
     (
         "^(NoSchedule|PreferNoSchedule|NoExecute)$",
         "NoSchedule, PreferNoSchedule or NoExecute",
@@ -46,15 +83,18 @@ const DESCRIPTIONS: [(&str, &str); 13] = [
 
 /// Message for a value that does not match `pattern`. `shown` is the value as it appears in the message.
 pub(super) fn describe(shown: &str, pattern: &str, value: &Value) -> String {
-    let known = DESCRIPTIONS.iter().find(|(known, _)| *known == pattern);
-    let hidden = value
-        .as_str()
-        .and_then(|text| text.chars().find(|c| is_hidden(*c)));
+    let words = DESCRIPTIONS.iter().find(|(known, _)| *known == pattern);
+    let words = words.map(|(_, words)| *words);
+    let words = words.or_else(|| unit_of_pattern(pattern).map(Unit::description));
+    let hidden = value.as_str().and_then(|text| {
+        let hidden = || text.chars().find(|c| is_hidden(*c));
+        deceptive_character(text).or_else(hidden)
+    });
     let hidden = hidden.map_or_else(String::new, |character| {
         format!(". It contains {}", character_name(character))
     });
-    match known {
-        Some((_, words)) => format!("{shown} is not {words}{hidden}"),
+    match words {
+        Some(words) => format!("{shown} is not {words}{hidden}"),
         None => format!("{shown} does not match the regular expression {pattern}{hidden}"),
     }
 }

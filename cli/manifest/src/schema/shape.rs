@@ -5,6 +5,7 @@ use crds::units::Size;
 use serde_json::{Map, Value, json};
 
 use super::lookup::{alternatives, options, required};
+use super::patterns::{Unit, unit};
 
 /// Maximum number of levels below a field in which an option is searched.
 const MAX_LEVELS: usize = 3;
@@ -21,7 +22,10 @@ pub(super) fn right_form(given: &Value, schema: &Value) -> Option<Value> {
     let form = match type_of(schema)? {
         "array" => as_list(given, schema.get("items")?)?,
         "object" => as_object(given, schema, MAX_LEVELS)?,
-        "string" => as_string(given).filter(|text| fits(text, schema))?,
+        "string" => match unit(schema) {
+            Some(Unit::Time) => as_duration(given)?,
+            _ => as_string(given).filter(|text| fits(text, schema))?,
+        },
         "integer" => as_integer(given)?,
         "boolean" => as_boolean(given)?,
         _ => return None,
@@ -35,7 +39,7 @@ fn type_of(schema: &Value) -> Option<&str> {
 }
 
 /// Whether a scalar has the type that the schema requires.
-fn fits(given: &Value, schema: &Value) -> bool {
+pub(super) fn fits(given: &Value, schema: &Value) -> bool {
     if schema.get("x-kubernetes-int-or-string").is_some() {
         return given.is_u64() || given.as_str().is_some_and(|text| text.parse::<Size>().is_ok());
     }
@@ -63,15 +67,42 @@ fn as_list(given: &Value, items: &Value) -> Option<Value> {
                 .collect();
             Some(Value::Array(items?))
         }
+        // Variables as in a shell, such as "A=1 B='2 3'".
+        Value::String(text) if has_name(items) && text.contains('=') => {
+            let parts = shlex::split(text)?.into_iter().map(|part| item(&part, items));
+            Some(Value::Array(parts.collect::<Option<_>>()?))
+        }
         // Several values in one string, such as "64, 128" or "tcp,shm".
-        Value::String(text) if text.contains(',') && !fits(given, items) => {
-            let parts: Option<Vec<_>> = text.split(',').map(|part| item(part.trim(), items)).collect();
-            Some(Value::Array(parts?))
+        Value::String(text) if text.contains(is_separator) && !fits(given, items) => {
+            let parts = names(text).map(|part| item(part, items));
+            Some(Value::Array(parts.collect::<Option<_>>()?))
+        }
+        Value::String(text) if type_of(items) == Some("string") && options(items).is_empty() => {
+            words(text, items).map(|words| json!(words))
         }
         _ if fits(given, items) => Some(json!([given])),
         Value::String(text) => Some(json!([item(text, items)?])),
         _ => Some(json!([right_form(given, items)?])),
     }
+}
+
+/// The words of a text: names are separated by commas or spaces, and other words as in a shell. `None` if the quotation
+/// marks of a shell are not balanced.
+fn words(text: &str, items: &Value) -> Option<Vec<String>> {
+    match items.get("pattern") {
+        Some(_) => Some(names(text).map(str::to_owned).collect()),
+        None => shlex::split(text),
+    }
+}
+
+/// Whether a character separates names.
+fn is_separator(character: char) -> bool {
+    character == ',' || character.is_whitespace()
+}
+
+/// Names that are separated by commas or spaces.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(is_separator).filter(|name| !name.is_empty())
 }
 
 /// An item of a list that is written as text.
@@ -212,6 +243,12 @@ fn as_string(given: &Value) -> Option<Value> {
     }
 }
 
+/// A number where the schema expects a duration: it is likely a number of seconds.
+fn as_duration(given: &Value) -> Option<Value> {
+    let seconds = given.as_u64()?;
+    Some(Value::from(format!("{seconds}s")))
+}
+
 /// A string or a whole number with decimals where the schema expects an integer.
 fn as_integer(given: &Value) -> Option<Value> {
     match given {
@@ -273,6 +310,8 @@ fn is_plain(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crds::units::DURATION_PATTERN;
+
     use super::*;
 
     /// The right form as YAML.
@@ -287,9 +326,20 @@ mod tests {
         assert_eq!(form(json!("32Ki"), &sizes).unwrap(), "[\"32Ki\"]");
         assert_eq!(form(json!("64, 1Mi"), &sizes).unwrap(), "[64, \"1Mi\"]");
         assert_eq!(form(json!(null), &sizes), None);
+        let words = json!({"type": "array", "items": {"type": "string", "maxLength": 1000}});
+        assert_eq!(
+            form(json!("fi_pingpong -e 'a b' {server}"), &words).unwrap(),
+            "[fi_pingpong, \"-e\", \"a b\", \"{server}\"]"
+        );
+        assert_eq!(form(json!("a,b"), &words).unwrap(), "[\"a,b\"]");
+        assert_eq!(form(json!("echo 'a"), &words), None);
+        let names = json!({"type": "array", "items": {"type": "string", "pattern": "^[a-z0-9_]+$"}});
+        assert_eq!(form(json!("mlx5_0, mlx5_1"), &names).unwrap(), "[mlx5_0, mlx5_1]");
+        assert_eq!(form(json!("mlx5_0 mlx5_1"), &names).unwrap(), "[mlx5_0, mlx5_1]");
         let transports = json!({"type": "array", "items": {"type": "string", "enum": ["tcp", "rc"]}});
         assert_eq!(form(json!("tcp"), &transports).unwrap(), "[tcp]");
         assert_eq!(form(json!("tcp,rc"), &transports).unwrap(), "[tcp, rc]");
+        assert_eq!(form(json!("tcp rc"), &transports).unwrap(), "[tcp, rc]");
         assert_eq!(form(json!("mpi,rc"), &transports), None);
     }
 
@@ -303,6 +353,7 @@ mod tests {
             json!({"FI_EFA_X": "1"}),
             json!({"FI_EFA_X": 1}),
             json!("FI_EFA_X=1"),
+            json!("FI_EFA_X='1'"),
             json!({"name": "FI_EFA_X", "value": "1"}),
         ] {
             assert_eq!(
@@ -311,6 +362,11 @@ mod tests {
                 "{given}"
             );
         }
+        assert_eq!(
+            form(json!("A=1 B='2 3'"), &env).unwrap(),
+            "[{name: A, value: \"1\"}, {name: B, value: \"2 3\"}]"
+        );
+        assert_eq!(form(json!("A=1 B"), &env), None);
         let variants = json!({"type": "array", "items": {
             "type": "object", "required": ["name"],
             "properties": {"name": {"type": "string"}, "inject": {"type": "object"}},
@@ -350,6 +406,9 @@ mod tests {
 
     #[test]
     fn scalars_change_their_type() {
+        let duration = json!({"type": "string", "pattern": DURATION_PATTERN});
+        assert_eq!(form(json!(10), &duration).unwrap(), "\"10s\"");
+        assert_eq!(form(json!(true), &duration), None);
         assert_eq!(form(json!("64"), &json!({"type": "integer"})).unwrap(), "64");
         assert_eq!(form(json!("many"), &json!({"type": "integer"})), None);
         assert_eq!(form(json!(1), &json!({"type": "string"})).unwrap(), "\"1\"");

@@ -1,6 +1,6 @@
 //! Describes violations of the schema in the words of a manifest, and finds what was probably meant. Performs no I/O.
 
-use crds::deserialization::{unknown_field, unknown_value};
+use crds::deserialization::{Cause, unknown_field, unknown_value};
 use crds::suggestion::nearest;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{JsonType, JsonTypeSet, ValidationError};
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::lookup::{alternatives, fields, options, parents_of, required, schema_at};
 use super::{patterns, shape};
 use crate::Defect;
+use crate::error::DefectKind;
 
 /// Maximum length of a value in a message, in characters. A longer value is omitted.
 const MAX_VALUE_CHARS: usize = 60;
@@ -70,10 +71,20 @@ pub(super) fn violations(error: &ValidationError<'_>, schema: &Value) -> Vec<Vio
     };
     vec![Violation {
         pointer: pointer.to_owned(),
-        defect: Defect::field(path, message),
+        defect: Defect::field(path, message).of_kind(kind(error, found)),
         repair,
         missing,
     }]
+}
+
+/// Kind of the defect for a violation of `schema`, the schema of the value.
+fn kind(error: &ValidationError<'_>, schema: Option<&Value>) -> DefectKind {
+    match error.kind() {
+        Kind::Required { .. } => DefectKind::Missing,
+        Kind::OneOfNotValid { .. } => DefectKind::NoAlternative,
+        Kind::Pattern { .. } if schema.and_then(patterns::unit).is_some() => DefectKind::Unit,
+        _ => DefectKind::Other,
+    }
 }
 
 /// Message and repair for a violation of `schema`, the schema of the value.
@@ -84,8 +95,14 @@ fn describe(error: &ValidationError<'_>, schema: &Value, path: &str) -> (String,
         Kind::Type { kind } if given.is_null() => {
             (format!("has no value; set it to {}", expected(kind)), None)
         }
-        Kind::Type { kind } => wrong_type(given, &expected(kind), schema, path),
-        Kind::Required { .. } => ("is missing; this field is required".to_owned(), None),
+        Kind::Type { kind } => {
+            let expected = match patterns::unit(schema) {
+                Some(unit) => unit.description().to_owned(),
+                None => expected(kind),
+            };
+            wrong_type(given, &expected, schema, path)
+        }
+        Kind::Required { .. } => (Cause::Missing.to_string(), None),
         Kind::Enum { .. } => wrong_option(given, &options(schema)),
         Kind::OneOfNotValid { .. } | Kind::OneOfMultipleValid { .. } => (one_of(given, schema), None),
         Kind::Minimum { limit } => (
@@ -130,13 +147,23 @@ fn unexpected_field(pointer: &str, field: &str, given: &Value, known: &[&str], s
         pointer: pointer.to_owned(),
         defect: Defect::field(child_path(&path, field), message),
         repair: Some(match meant {
-            Some(to) => Repair::Rename {
+            Some(to) if may_be_value_of(pointer, &to, given.get(field), schema) => Repair::Rename {
                 from: field.to_owned(),
                 to,
             },
-            None => Repair::RemoveField(field.to_owned()),
+            _ => Repair::RemoveField(field.to_owned()),
         }),
         missing: None,
+    }
+}
+
+/// Whether a value can be meant for the field `name` of the object at `pointer`. Otherwise, its type would be reported as
+/// a second defect.
+fn may_be_value_of(pointer: &str, name: &str, value: Option<&Value>, schema: &Value) -> bool {
+    let field = schema_at(schema, &format!("{pointer}/{name}"));
+    match (field, value) {
+        (Some(field), Some(value)) => shape::fits(value, field) || shape::right_form(value, field).is_some(),
+        _ => false,
     }
 }
 
@@ -175,14 +202,21 @@ fn example(schema: &Value) -> Option<String> {
             "{{FIELD: {{...}}}} with one of the fields {}",
             choices.join(", ")
         )),
-        (true, false) => Some(format!(
-            "{{FIELD: VALUE}} with any of the fields {}",
-            names.join(", ")
-        )),
+        (true, false) => match names.as_slice() {
+            [only] => Some(format!("{{{only}: VALUE}}")),
+            names => Some(format!(
+                "{{FIELD: VALUE}} with any of the fields {}",
+                names.join(", ")
+            )),
+        },
         (true, true) => {
             let items = schema.get("items")?;
             match required(items).as_slice() {
-                [] => Some("[VALUE]".to_owned()),
+                [] => match (patterns::unit(items), options(items).as_slice()) {
+                    (Some(unit), _) => Some(format!("[{}]", unit.example())),
+                    (None, []) => Some("[VALUE]".to_owned()),
+                    (None, options) => Some(format!("[VALUE] with any of the values {}", options.join(", "))),
+                },
                 names => {
                     let fields: Vec<_> = names.iter().map(|name| format!("{name}: VALUE")).collect();
                     Some(format!("[{{{}}}]", fields.join(", ")))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crds::deserialization::describe;
+use crds::deserialization::from_value;
 use crds::v1alpha1::BenchmarkRun;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::DynamicObject;
@@ -128,13 +128,7 @@ fn read(object: &DynamicObject) -> Result<BenchmarkRun, String> {
 }
 
 fn deserialize_part<T: DeserializeOwned>(name: &str, value: &Value) -> Result<T, String> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
-        let message = describe(&error.inner().to_string());
-        match error.path().iter().next() {
-            Some(_) => format!("{name}.{}: {message}", error.path()),
-            None => format!("{name}: {message}"),
-        }
-    })
+    from_value(value).map_err(|error| error.in_field(name).to_string())
 }
 
 /// Whether the status shows that a release of the operator has planned or started the run.

@@ -1,6 +1,7 @@
 //! Command-line flags, named as in the Transfer Engine Benchmark, and the request that they describe. Performs no I/O.
 
 use clap::{ArgAction, Args, ValueEnum};
+use crds::number::whole_number;
 use crds::units::{Duration, Size};
 use crds::v1alpha1::{MemoryKind, RateUnit, SegmentTransfer, SegmentWorkload};
 
@@ -22,7 +23,8 @@ pub struct SegmentFlags {
     #[command(flatten)]
     pub local: LocalFlags,
     /// Number of rails on each side, each with a separate device.
-    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    #[arg(long, value_name = "COUNT", default_value_t = 1,
+        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
     pub rails: u32,
     /// Measure UCX even when it emulates reads and writes with messages, as it does over tcp.
     #[arg(long)]
@@ -48,25 +50,30 @@ pub struct SegmentFlags {
           default_value_t = false, default_missing_value = "true")]
     pub use_vram: bool,
     /// Requests per batch, all in flight at once.
-    #[arg(long, value_name = "COUNT", default_value_t = 16)]
+    #[arg(long, value_name = "COUNT", default_value_t = 16,
+        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
     pub batch: u32,
     /// Request size.
     #[arg(long, value_name = "SIZE", default_value_t = Size(64 << 10))]
     pub size: Size,
     /// Duration of the measurement, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10,
+        allow_negative_numbers = true, value_parser = whole_number(0..=u64::MAX))]
     pub duration: u64,
     /// Threads, each with its own endpoints and memory. Thread t uses NUMA node t modulo the number of nodes.
-    #[arg(long, value_name = "COUNT", default_value_t = 4)]
+    #[arg(long, value_name = "COUNT", default_value_t = 4,
+        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
     pub threads: u32,
     /// Warm-up batches that each thread runs before the measurement. The first one is timed separately.
-    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    #[arg(long, value_name = "COUNT", default_value_t = 10,
+        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
     pub warmup_batches: u32,
     /// Throughput unit.
     #[arg(long, value_parser = rate_unit, value_name = "UNIT", default_value_t = RateUnit::GB)]
     pub report_unit: RateUnit,
     /// Decimal places in the throughput.
-    #[arg(long, value_name = "COUNT", default_value_t = 2)]
+    #[arg(long, value_name = "COUNT", default_value_t = 2,
+        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
     pub report_precision: u32,
 }
 

@@ -3,6 +3,7 @@
 use std::env;
 
 use clap::Args;
+use crds::number::whole_number;
 
 use super::flags::SegmentFlags;
 use super::metadata::{MetadataFlags, check_name};
@@ -25,7 +26,8 @@ pub struct InitiatorFlags {
     #[command(flatten)]
     pub metadata: MetadataFlags,
     /// Time to wait for the target to listen and to finish with other initiators, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(..=86_400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10,
+        allow_negative_numbers = true, value_parser = whole_number(0..=86_400_u64))]
     pub connect_timeout: u64,
     /// Segment and workload.
     #[command(flatten)]

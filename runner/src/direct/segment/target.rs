@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use crds::assignment::Rendezvous;
+use crds::number::whole_number;
 use crds::record::CaseFailure;
 use crds::units::Size;
 use rustix::system::uname;
@@ -38,7 +39,8 @@ pub struct TargetFlags {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub addr: String,
     /// TCP port to listen on. If 0, the system chooses a free port, which is part of the segment name.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0,
+        allow_negative_numbers = true, value_parser = whole_number(0..=u16::MAX))]
     pub port: u16,
     /// Segment name. For p2p, it must be ADDRESS:PORT, and it sets --addr and --port. Defaults to the target's address.
     #[arg(long, value_name = "NAME")]
@@ -47,10 +49,12 @@ pub struct TargetFlags {
     #[command(flatten)]
     pub metadata: MetadataFlags,
     /// Time after which the entry in the metadata service expires if the target does not renew it, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(3..=3600))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30,
+        allow_negative_numbers = true, value_parser = whole_number(3..=3600_u64))]
     pub metadata_ttl: u64,
     /// Maximum duration of an initiator's session, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600,
+        allow_negative_numbers = true, value_parser = whole_number(0..=u64::MAX))]
     pub time_limit: u64,
     /// Segment and workload.
     #[command(flatten)]
