@@ -190,6 +190,7 @@ impl Transfers {
         let is_consistent = directions.iter().any(elapsed);
         Ok(Row {
             size: Some(self.size),
+            implied_size: None,
             latency: Some(self.microseconds.scaled(1e3)),
             bandwidth: Some(self.megabytes_per_second.scaled(1e6)),
             // A count that contradicts the elapsed time is unknown.

@@ -138,6 +138,17 @@ pub enum ParseError {
         /// Sizes of the results.
         found: String,
     },
+    /// The bandwidth and the message rate of the only result, which has no size, exclude the requested size.
+    #[snafu(display(
+        "the log's bandwidth and message rate imply {}, not {size}. Specify the size with which the tool ran",
+        implied.approximately()
+    ))]
+    ImpliedSize {
+        /// Requested size in bytes.
+        size: u64,
+        /// Sizes that the values allow.
+        implied: PrintedSize,
+    },
     /// Several results have the requested size.
     #[snafu(display("there are {count} results for {size} bytes, but a run must print exactly one"))]
     Ambiguous {
@@ -261,7 +272,10 @@ pub fn unknown_lines(tool: CommandTool, pattern: Option<&CommandPattern>, output
 pub fn select(rows: &[Row], size: u64) -> Result<Row, ParseError> {
     let matching_rows: Vec<&Row> = rows.iter().filter(|row| row.matches_size(size)).collect();
     match matching_rows.as_slice() {
-        [row] => Ok((*row).clone().with_size(size)),
+        [row] => {
+            check_implied_size(row, size)?;
+            Ok((*row).clone().with_size(size))
+        }
         [] => {
             let mut sizes: Vec<String> = rows.iter().filter_map(Row::printed_size).collect();
             sizes.truncate(16);
@@ -272,6 +286,17 @@ pub fn select(rows: &[Row], size: u64) -> Result<Row, ParseError> {
             let count = several.len();
             AmbiguousSnafu { size, count }.fail()
         }
+    }
+}
+
+/// Fails if the values of a result without a size contradict `size` in bytes.
+///
+/// # Errors
+/// Returns an error if the bandwidth divided by the message rate cannot be `size`.
+pub fn check_implied_size(row: &Row, size: u64) -> Result<(), ParseError> {
+    match row.implied_size {
+        Some(implied) if !implied.matches(size) => ImpliedSizeSnafu { size, implied }.fail(),
+        _ => Ok(()),
     }
 }
 

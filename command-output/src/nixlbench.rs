@@ -136,6 +136,7 @@ impl Header {
         }
         let row = Row {
             size: Some(PrintedSize::exact(size)),
+            implied_size: None,
             latency: Some(latency.scaled(1e3)),
             bandwidth: Some(bandwidth.scaled(1e9)),
             operations: None,

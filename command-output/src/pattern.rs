@@ -189,6 +189,7 @@ fn row(pattern: &CommandPattern, captures: &Captures<'_>, line: &str) -> Result<
     let size = text("size").map(|text| whole_number(text?, line)).transpose()?;
     Ok(Row {
         size: size.map(PrintedSize::exact),
+        implied_size: None,
         latency: value("latency", pattern.latency_unit.map(|unit| unit.nanos()))?,
         bandwidth: value(
             "bandwidth",

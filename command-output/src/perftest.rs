@@ -178,6 +178,7 @@ fn row(text: &str, columns: &Columns) -> Result<Option<Row>, ParseError> {
     }
     Ok(Some(Row {
         size: Some(PrintedSize::exact(size)),
+        implied_size: None,
         latency: latency.map(|value| value.scaled(1e3)),
         bandwidth,
         operations: word("#iterations")

@@ -2,11 +2,16 @@
 
 use crate::Printed;
 
+/// Relative error of computations with several rounded floating-point numbers; larger than any that occurs.
+const FLOAT_ERROR: f64 = 1e-9;
+
 /// Result of a tool at one size.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
     /// Size of a message or transfer; `None` if the tool does not print it.
     pub size: Option<PrintedSize>,
+    /// Sizes that the bandwidth divided by the message rate allows; `None` if the tool prints the size, or no message rate.
+    pub implied_size: Option<PrintedSize>,
     /// Latency in nanoseconds, as the tool defines it; `None` if the tool does not print it.
     pub latency: Option<Printed>,
     /// Payload bytes per second, as the tool defines them; `None` if the tool does not print them.
@@ -31,6 +36,44 @@ impl PrintedSize {
     /// Creates a size that was printed in bytes, without a suffix.
     pub fn exact(bytes: u64) -> Self {
         Self { bytes, most: bytes }
+    }
+
+    /// Sizes whose product with the messages per second `rate` can be the bytes per second `bandwidth`, both as they were
+    /// printed.
+    pub(crate) fn implied(bandwidth: Printed, rate: Printed) -> Self {
+        // Conversion saturates, so a rate that may be 0 sets no upper limit.
+        let ratio = |bytes: f64, messages: f64| bytes / messages.max(f64::MIN_POSITIVE);
+        let least = ratio(bandwidth.least, rate.most) * (1.0 - FLOAT_ERROR);
+        let most = ratio(bandwidth.most, rate.least) * (1.0 + FLOAT_ERROR);
+        let (bytes, below) = (least.ceil() as u64, most.floor() as u64);
+        // Between numbers that are so precise, there may be no whole number.
+        match bytes <= below {
+            true => Self { bytes, most: below },
+            false => Self { bytes: below, most: bytes },
+        }
+    }
+
+    /// The sizes in words, such as `about 4096 bytes` or `23 to 70 bytes`.
+    pub fn approximately(self) -> String {
+        let Self { bytes, most } = self;
+        match self.nearly_unique() {
+            Some(size) if bytes == most => format!("{size} bytes"),
+            Some(size) => format!("about {size} bytes"),
+            None if most == u64::MAX => format!("at least {bytes} bytes"),
+            None => format!("{bytes} to {most} bytes"),
+        }
+    }
+
+    /// The size that is probably meant: in a range that is at most 1 % wide, its power of two, or else its middle. `None` if the
+    /// range is wider.
+    pub fn nearly_unique(self) -> Option<u64> {
+        let Self { bytes, most } = self;
+        let powers = (0..u64::BITS).map(|exponent| 1_u64 << exponent);
+        let mut powers = powers.filter(|power| self.matches(*power));
+        let is_narrow = most.saturating_sub(bytes) <= most / 100;
+        let only = powers.next().filter(|_| powers.next().is_none());
+        let middle = bytes + most.saturating_sub(bytes) / 2;
+        is_narrow.then(|| only.unwrap_or(middle)).filter(|size| *size > 0)
     }
 
     /// Whether the tool prints a size of `bytes` like this.
@@ -104,6 +147,23 @@ mod tests {
         let rows = [row(PrintedSize::exact(64), 10), row(rounded, 2)];
         assert_eq!(most_payload(&rows, 64), Some(640 + 2020));
         assert_eq!(most_payload(&[Row::default()], 64), None);
+    }
+
+    #[test]
+    fn a_size_follows_from_bandwidth_and_message_rate() {
+        let implied = |bandwidth, rate| {
+            let [bandwidth, rate] = [bandwidth, rate].map(|text| Printed::rounded(text).unwrap());
+            PrintedSize::implied(bandwidth.scaled(1_048_576.0), rate)
+        };
+        let precise = implied("401.80", "102860");
+        assert!(precise.matches(4096) && !precise.matches(8) && !precise.matches(4100));
+        assert_eq!(precise.nearly_unique(), Some(4096));
+        let coarse = implied("0.01", "224");
+        assert_eq!(coarse.approximately(), "24 to 70 bytes");
+        assert_eq!(coarse.nearly_unique(), None);
+        let unresolved = implied("0.00", "65");
+        assert!(unresolved.matches(64) && !unresolved.matches(1 << 20));
+        assert_eq!(implied("1.00", "0").most, u64::MAX);
     }
 
     #[test]

@@ -52,6 +52,7 @@ fn row(line: &str, rest: &str) -> Result<Option<Row>, ParseError> {
     let moved = bandwidth.least * number(duration, line)?.least;
     Ok(Some(Row {
         size: None,
+        implied_size: None,
         latency: None,
         bandwidth: Some(bandwidth),
         operations: None,

@@ -228,8 +228,12 @@ fn row(line: &str, table: &Table) -> Result<Parsed, ParseError> {
         .filter(|_| values.len() < words.len())
         .and_then(|name| name.rsplit('/').next()?.parse().ok());
     let size = named.or(table.size).map(PrintedSize::exact);
+    let implied = || PrintedSize::implied(bandwidth, rate);
     Ok(Parsed::Final(Row {
         size,
+        // One average divided by the other, so the resolution is the only uncertainty (`ucx_perf_calc_result` in
+        // src/tools/perf/lib/libperf.c).
+        implied_size: size.is_none().then(implied),
         latency: is_latency.then(|| latency.scaled(1e3)),
         bandwidth: Some(bandwidth),
         operations: Some(value(0)?.value as u64),

@@ -101,6 +101,7 @@ impl Measurement {
     pub(super) fn result(&self) -> Row {
         Row {
             size: Some(PrintedSize::exact(self.size)),
+            implied_size: None,
             latency: self.time.map(|time| time.scaled(1e3)),
             bandwidth: Some(self.busbw.scaled(1e9)),
             operations: None,
