@@ -8,8 +8,9 @@ mod manifest;
 mod values;
 
 use command_output::import::Log;
+use command_output::{OutputOrigin, ParseError, check_implied_size};
 use crds::v1alpha1::Metric;
-use snafu::{Snafu, ensure};
+use snafu::{ResultExt, Snafu, ensure};
 
 pub use compare::{CompareError, Origin, Pair, Side, SideValue, pairs};
 pub use manifest::{
@@ -45,6 +46,14 @@ pub enum ImportedRunError {
     HasSizes {
         /// Path to the log.
         log: String,
+    },
+    /// The values in a log exclude the specified size.
+    #[snafu(display("{log}: {}", source.explained(OutputOrigin::Log)))]
+    OtherSize {
+        /// Path to the log.
+        log: String,
+        /// The sizes that the values allow.
+        source: ParseError,
     },
     /// Logs with the same metric are from different tests.
     #[snafu(display(
@@ -83,10 +92,13 @@ impl ImportedRun {
     /// Returns an error if two logs have the same content, or their values cannot be compared.
     pub fn new(manifest: Manifest, logs: &[Log]) -> Result<Self, ImportedRunError> {
         check_distinct(&manifest)?;
-        if manifest.size.is_some() {
+        if let Some(size) = manifest.size {
             for (stored, log) in manifest.logs.iter().zip(logs) {
                 let log_has_sizes = log.rows.iter().any(|row| row.size.is_some());
                 ensure!(!log_has_sizes, HasSizesSnafu { log: &stored.source });
+                let mut rows = log.rows.iter();
+                rows.try_for_each(|row| check_implied_size(row, size.bytes()))
+                    .context(OtherSizeSnafu { log: &stored.source })?;
             }
         }
         values::check_same_tests(&manifest, logs)?;

@@ -3,11 +3,11 @@
 
 use crds::record::CommandLog;
 use crds::v1alpha1::{CommandPattern, CommandTool};
-use snafu::{Snafu, ensure};
+use snafu::{ResultExt, Snafu, ensure};
 
-use crate::found::{ParsedOutput, Setting, UnknownLines, shown};
+use crate::found::{Setting, UnknownLines, shown};
 use crate::lines::Lines;
-use crate::{ParseError, Row, end_of, find, log};
+use crate::{OutputOrigin, ParseError, Row, complete, find, has_marker, log};
 
 /// Maximum length of a log, in bytes. A log may contain the log lines of a library on many nodes.
 pub const MAX_LOG_BYTES: usize = 16 << 20;
@@ -81,65 +81,10 @@ pub enum ImportError {
         other: CommandTool,
     },
     /// The log has no usable result.
-    #[snafu(display("{source}"))]
+    #[snafu(display("{}", source.explained(OutputOrigin::Log)))]
     Parse {
         /// Parser error.
         source: ParseError,
-    },
-    /// There is a header but no result.
-    #[snafu(display(
-        "the log has the header of a table but no result of {tool:?}, so it is incomplete or the tool failed; it \
-         ends with: {last}. Specify the complete log of a successful run"
-    ))]
-    OnlyHeader {
-        /// Tool that was specified.
-        tool: CommandTool,
-        /// End of the log.
-        last: String,
-    },
-    /// The log contains the output of several invocations.
-    #[snafu(display(
-        "the log contains the output of several invocations: {what}. Write the output of each run to a separate file, \
-         and specify all of these files"
-    ))]
-    SeveralRuns {
-        /// Text that shows this.
-        what: String,
-    },
-    /// Results are missing.
-    #[snafu(display("the log is incomplete: {what}. Specify the complete log of a run that completed"))]
-    Missing {
-        /// Description of the missing results.
-        what: String,
-    },
-    /// The tables have different columns or units.
-    #[snafu(display(
-        "the tables in the log have different columns or units: `{first}` and `{second}`. Write the output of each \
-         run to a separate file"
-    ))]
-    SeveralTables {
-        /// First header.
-        first: String,
-        /// Second header.
-        second: String,
-    },
-    /// The end of the log is missing.
-    #[snafu(display(
-        "the log is incomplete: {expected} does not follow the last result. Specify the complete log of a run \
-         that completed"
-    ))]
-    NoEnd {
-        /// Text that the tool prints after its results.
-        expected: &'static str,
-    },
-    /// Several results have the same size.
-    #[snafu(display(
-        "the log has several results {size}, so it contains several runs. Write the output of each run \
-         to a separate file, and specify all of these files"
-    ))]
-    Repeated {
-        /// Description of the size.
-        size: String,
     },
     /// Every value is 0.
     #[snafu(display(
@@ -160,15 +105,19 @@ pub fn read(tool: CommandTool, pattern: Option<&CommandPattern>, bytes: &[u8]) -
     let others = other_tools(tool, text, &lines);
     let found =
         find(tool, pattern, text, &lines).map_err(|source| match (others.first().copied(), source) {
-            (Some(actual), ParseError::NoResult { .. }) => ImportError::OtherTool { tool, actual },
+            (Some(actual), ParseError::NoResult { .. } | ParseError::OnlyHeader { .. }) => {
+                ImportError::OtherTool { tool, actual }
+            }
             // The parser found output of its own tool, and failed on the output of the other tool.
             (Some(other), _) => ImportError::SeveralTools { tool, other },
-            (None, source) => no_result(tool, text, source),
+            (None, source) => ImportError::Parse { source },
         })?;
     if let Some(other) = others.first().copied() {
         return SeveralToolsSnafu { tool, other }.fail();
     }
-    check(tool, &found)?;
+    complete::check(tool, &found).context(ParseSnafu)?;
+    let has_value = |row: &Row| row.latency_nanos().is_some() || row.bytes_per_second().is_some();
+    ensure!(found.rows.iter().any(has_value), NoValueSnafu);
     Ok(Log {
         rows: found.rows,
         test: found.tests.into_iter().next(),
@@ -224,91 +173,8 @@ fn other_tools(tool: CommandTool, text: &str, lines: &Lines<'_>) -> Vec<CommandT
     let others = CommandTool::ALL
         .into_iter()
         .filter(|other| *other != tool && tool != CommandTool::Regex && *other != CommandTool::Regex);
+    // Only an output with the marker of a tool can contain its results, so its parser need not read the other ones.
     others
-        .filter(|other| find(*other, None, text, lines).is_ok())
+        .filter(|other| has_marker(*other, lines) && find(*other, None, text, lines).is_ok())
         .collect()
-}
-
-/// Returns the error for a log without results.
-fn no_result(tool: CommandTool, text: &str, source: ParseError) -> ImportError {
-    match source {
-        ParseError::NoResult { .. } if has_header(tool, text) => ImportError::OnlyHeader {
-            tool,
-            last: end_of(text),
-        },
-        source => ImportError::Parse { source },
-    }
-}
-
-/// Whether `text` contains a table header of `tool`.
-fn has_header(tool: CommandTool, text: &str) -> bool {
-    let marker = match tool {
-        CommandTool::NcclTests => "busbw",
-        CommandTool::Perftest => "#bytes",
-        CommandTool::Fabtests => "usec/xfer",
-        CommandTool::UcxPerftest => "(usec)",
-        CommandTool::Nixlbench => "Block Size (B)",
-        CommandTool::TransferEngineBench | CommandTool::Regex => return false,
-    };
-    text.lines().any(|line| line.contains(marker))
-}
-
-fn check(tool: CommandTool, found: &ParsedOutput) -> Result<(), ImportError> {
-    if let [first, second, ..] = found.headers.as_slice() {
-        let what = match first == second {
-            true => format!("it has the header `{}` more than once", shown(first)),
-            false => {
-                let (first, second) = (shown(first), shown(second));
-                return SeveralTablesSnafu { first, second }.fail();
-            }
-        };
-        return SeveralRunsSnafu { what }.fail();
-    }
-    if let [first, second, ..] = found.tests.as_slice() {
-        let what = format!("it has the titles `{}` and `{}`", shown(first), shown(second));
-        return SeveralRunsSnafu { what }.fail();
-    }
-    if let Some(line) = &found.unread {
-        return Err(ImportError::Parse {
-            source: ParseError::NotWhole { line: line.clone() },
-        });
-    }
-    let is_ambiguous = |setting: &&Setting| {
-        let other = |other: &Setting| other.name == setting.name && other.value != setting.value;
-        setting.identifies_test && found.settings.iter().any(other)
-    };
-    if let Some(setting) = found.settings.iter().find(is_ambiguous) {
-        let values = found.settings.iter().filter(|other| other.name == setting.name);
-        let values: Vec<String> = values.map(|other| format!("`{}`", other.value)).take(4).collect();
-        let what = format!("the results have the {} {}", setting.name, values.join(", "));
-        return SeveralRunsSnafu { what }.fail();
-    }
-    if found.cycles <= 1 {
-        check_unique_sizes(&found.rows)?;
-    }
-    let expected = match tool {
-        CommandTool::NcclTests => "the line `# Avg bus bandwidth`",
-        CommandTool::Perftest => "a line of hyphens",
-        _ => "the end of the output",
-    };
-    ensure!(found.has_end != Some(false), NoEndSnafu { expected });
-    if let Some(what) = &found.missing {
-        return MissingSnafu { what }.fail();
-    }
-    let has_value = |row: &Row| row.latency_nanos().is_some() || row.bytes_per_second().is_some();
-    ensure!(found.rows.iter().any(has_value), NoValueSnafu);
-    Ok(())
-}
-
-/// Fails if two results have the same size.
-fn check_unique_sizes(rows: &[Row]) -> Result<(), ImportError> {
-    let mut sizes: Vec<Option<u64>> = rows.iter().map(|row| row.size.map(|size| size.bytes)).collect();
-    sizes.sort_unstable();
-    let pair = sizes.windows(2).find(|pair| pair.first() == pair.last());
-    let size = match pair.and_then(|pair| pair.first()) {
-        None => return Ok(()),
-        Some(Some(bytes)) => format!("of {bytes} bytes"),
-        Some(None) => "without a size".to_owned(),
-    };
-    RepeatedSnafu { size }.fail()
 }

@@ -8,7 +8,9 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod complete;
 mod corruption;
+mod error;
 mod fabtests;
 mod found;
 pub mod import;
@@ -29,10 +31,15 @@ mod ucx_perftest;
 
 use crds::printable::is_hidden;
 use crds::v1alpha1::{CommandPattern, CommandTool};
-use found::{ParsedOutput, shown};
+use error::{
+    AmbiguousSnafu, ImpliedSizeSnafu, NoResultSnafu, NothingSnafu, OnlyHeaderSnafu, OtherSizeSnafu,
+    PatternSnafu, TooManySnafu,
+};
+pub use error::{OutputOrigin, ParseError};
+use found::ParsedOutput;
 pub use found::{Setting, UnknownLines};
 use lines::Lines;
-use snafu::{OptionExt, Snafu, ensure};
+use snafu::{OptionExt, ensure};
 
 pub use pattern::{LinePattern, PatternError, PatternProblem, check as check_pattern};
 pub use printed::Printed;
@@ -43,186 +50,19 @@ pub const MAX_OUTPUT_BYTES: usize = 1 << 20;
 /// Maximum number of results that are read from the output of a command.
 pub const MAX_ROWS: usize = 4096;
 
-/// Reason that an output contains no usable result.
-#[derive(Clone, Debug, PartialEq, Eq, Snafu)]
-pub enum ParseError {
-    /// Nothing was printed.
-    #[snafu(display("it printed nothing"))]
-    Nothing,
-    /// No line contains a result of the tool.
-    #[snafu(display("the output does not contain {expected}; the output ends with: {last}"))]
-    NoResult {
-        /// Result that was expected.
-        expected: &'static str,
-        /// End of the output.
-        last: String,
-    },
-    /// A table header has different columns or units than expected.
-    #[snafu(display(
-        "the unit or the columns differ from those that the tool is known to print: expected {expected}, found `{found}`"
-    ))]
-    Unit {
-        /// Expected columns or unit.
-        expected: &'static str,
-        /// Header or unit that was found.
-        found: String,
-    },
-    /// A table header contains a column that the tool is not known to print.
-    #[snafu(display(
-        "the column `{text}` is not one that the tool is known to print, so the other columns may be at other positions: `{header}`"
-    ))]
-    UnknownColumn {
-        /// Text that is not the name of a known column.
-        text: String,
-        /// Header that contains it.
-        header: String,
-    },
-    /// A value is not a number, is negative or is not finite.
-    #[snafu(display("`{text}` is not a number in `{line}`"))]
-    Number {
-        /// Text of the value.
-        text: String,
-        /// Line that contains it.
-        line: String,
-    },
-    /// The tool found corrupted data.
-    #[snafu(display("the tool reports corrupted data: `{line}`"))]
-    WrongData {
-        /// Line that reports it.
-        line: String,
-    },
-    /// The columns of a result contradict each other.
-    #[snafu(display(
-        "the result `{line}` is damaged or was not printed by this tool: {problem}. Specify output that was not changed"
-    ))]
-    Contradiction {
-        /// Line of the result.
-        line: String,
-        /// Relation that does not hold.
-        problem: &'static str,
-    },
-    /// The totals that the tool printed contradict the results.
-    #[snafu(display("{message}: a result is missing or damaged. Specify output that was not changed"))]
-    Totals {
-        /// Relation that does not hold.
-        message: String,
-    },
-    /// A line contains a part of a result, or more than one.
-    #[snafu(display(
-        "the line `{line}` contains a part of a result, but not exactly one whole result: its columns differ from those \
-         of the header. Specify the complete output of one process; lines of several processes must not be mixed"
-    ))]
-    NotWhole {
-        /// The line.
-        line: String,
-    },
-    /// Several processes printed results.
-    #[snafu(display(
-        "the processes `{first}` and `{second}` both printed results. Keep only the lines of the process whose results \
-         are to be read"
-    ))]
-    SeveralProcesses {
-        /// Tag of the first process.
-        first: String,
-        /// Tag of the second process.
-        second: String,
-    },
-    /// There are more results than the limit.
-    #[snafu(display("there are more than {MAX_ROWS} results"))]
-    TooMany,
-    /// No result has the requested size.
-    #[snafu(display("there is no result for {size} bytes, only for {found}"))]
-    OtherSize {
-        /// Requested size in bytes.
-        size: u64,
-        /// Sizes of the results.
-        found: String,
-    },
-    /// The bandwidth and the message rate of the only result, which has no size, exclude the requested size.
-    #[snafu(display(
-        "the log's bandwidth and message rate imply {}, not {size}. Specify the size with which the tool ran",
-        implied.approximately()
-    ))]
-    ImpliedSize {
-        /// Requested size in bytes.
-        size: u64,
-        /// Sizes that the values allow.
-        implied: PrintedSize,
-    },
-    /// Several results have the requested size.
-    #[snafu(display("there are {count} results for {size} bytes, but a run must print exactly one"))]
-    Ambiguous {
-        /// Requested size in bytes.
-        size: u64,
-        /// Number of results.
-        count: usize,
-    },
-    /// A group of the regular expression matches only a part of a number.
-    #[snafu(display(
-        "a group of the expression matches `{text}`, which is only a part of a number in `{line}`. Extend the group, for \
-         example to [0-9.e+-]+, or select other text"
-    ))]
-    PartOfNumber {
-        /// Text of the group.
-        text: String,
-        /// Line that contains it.
-        line: String,
-    },
-    /// The regular expression matches a line more than once.
-    #[snafu(display(
-        "the expression matches the line `{line}` more than once, so it is unknown which match is the result. Extend the \
-         expression so that it matches once, for example with ^ and $"
-    ))]
-    SeveralMatches {
-        /// The line.
-        line: String,
-    },
-    /// The regular expression is missing or invalid.
-    #[snafu(display("{problem}"))]
-    Pattern {
-        /// Description of the problem.
-        problem: String,
-    },
-}
-
-/// Constructors, which limit the length of the quoted text.
-impl ParseError {
-    pub(crate) fn unit(expected: &'static str, found: &str) -> Self {
-        let found = shown(found);
-        Self::Unit { expected, found }
-    }
-
-    pub(crate) fn number(text: &str, line: &str) -> Self {
-        let (text, line) = (shown(text), shown(line));
-        Self::Number { text, line }
-    }
-
-    pub(crate) fn wrong_data(line: &str) -> Self {
-        let line = shown(line);
-        Self::WrongData { line }
-    }
-
-    pub(crate) fn contradiction(line: &str, problem: &'static str) -> Self {
-        let line = shown(line);
-        Self::Contradiction { line, problem }
-    }
-}
-
 /// Reads all results in `output`, in order. `pattern` is the pattern for the `Regex` tool.
 ///
 /// # Errors
-/// Returns an error if the output has no result, or does not have the format and the units that the tool is known to
-/// print.
+/// Returns an error if the output has no result, does not have the format and the units that the tool is known to print, or
+/// does not come from exactly one complete run.
 pub fn parse(
     tool: CommandTool,
     pattern: Option<&CommandPattern>,
     output: &str,
 ) -> Result<Vec<Row>, ParseError> {
     let found = find(tool, pattern, output, &Lines::read(output))?;
-    match found.unread {
-        Some(line) => NotWholeSnafu { line }.fail(),
-        None => Ok(found.rows),
-    }
+    complete::check(tool, &found)?;
+    Ok(found.rows)
 }
 
 /// Reads the results in `output`, whose lines are `lines`, and the evidence of whether it is complete.
@@ -244,16 +84,35 @@ fn find(
     }?;
     ensure!(found.rows.len() <= MAX_ROWS, TooManySnafu);
     if let (true, Some(line)) = (found.rows.is_empty(), &found.unread) {
-        return NotWholeSnafu { line }.fail();
+        return Err(ParseError::not_whole(line, found.columns));
     }
-    ensure!(
-        !found.rows.is_empty(),
-        NoResultSnafu {
-            expected: expected_results(tool),
-            last: end_of(output),
-        }
-    );
-    Ok(found)
+    let (expected, last) = (expected_results(tool), end_of(output));
+    match found.rows.is_empty() {
+        true if has_table(tool) && has_marker(tool, lines) => OnlyHeaderSnafu { tool, last }.fail(),
+        true => NoResultSnafu { expected, last }.fail(),
+        false => Ok(found),
+    }
+}
+
+/// Whether `tool` prints its results in a table with a header.
+fn has_table(tool: CommandTool) -> bool {
+    !matches!(tool, CommandTool::TransferEngineBench | CommandTool::Regex)
+}
+
+/// Whether `lines` contain text without which there is no result of `tool`: a part of the header of its table, if it prints
+/// one.
+fn has_marker(tool: CommandTool, lines: &Lines<'_>) -> bool {
+    let markers: &[&str] = match tool {
+        CommandTool::NcclTests => &["busbw"],
+        CommandTool::Perftest => &["#bytes"],
+        CommandTool::Fabtests => &["usec/xfer"],
+        CommandTool::UcxPerftest => &["(usec)", "avg_lat"],
+        CommandTool::Nixlbench => &["Block Size (B)"],
+        CommandTool::TransferEngineBench => &["Test completed"],
+        CommandTool::Regex => &[""],
+    };
+    let has_one = |text: &str| markers.iter().any(|marker| text.contains(marker));
+    lines.lines.iter().any(|line| has_one(&line.text))
 }
 
 /// Lines of `output` that [`parse`] neither uses nor knows to be unimportant. They may contain the cause of its failure.

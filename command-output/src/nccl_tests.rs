@@ -180,7 +180,7 @@ fn check_average(
         return Ok(());
     }
     let message = format!(
-        "the average bus bandwidth of the results is {:.4} GB/s, but the log says {} GB/s",
+        "the average bus bandwidth of the results is {:.4} GB/s, but the output contains {} GB/s",
         expected.value, average.value
     );
     match announced.is_contradicted() {

@@ -4,11 +4,12 @@ use crds::v1alpha1::CommandPattern;
 use regex_lite::{Captures, Regex, RegexBuilder};
 use snafu::{Snafu, ensure};
 
+use crate::error::{PartOfNumberSnafu, SeveralMatchesSnafu};
 use crate::found::{UnknownLines, shown};
 use crate::lines::Lines;
 use crate::row::PrintedSize;
 use crate::table::{number, whole_number};
-use crate::{ParseError, ParsedOutput, PartOfNumberSnafu, Row, SeveralMatchesSnafu};
+use crate::{ParseError, ParsedOutput, Row};
 
 /// Maximum size of a compiled regular expression, in bytes.
 const MAX_COMPILED_BYTES: usize = 1 << 20;

@@ -4,7 +4,10 @@
 //! which is half the round-trip time for ib_write_lat and ib_send_lat (perftest_parameters.h and perftest_resources.c).
 //! `printf` rounds all values.
 
+mod directions;
 mod settings;
+
+use directions::Directions;
 
 use crate::layout::{Layout, Padded, SHIFTED, compare, padded_starts, word_positions};
 use crate::lines::Line;
@@ -100,12 +103,15 @@ const fn latency_format(last: &'static str) -> [Padded; 9] {
 /// Reads all rows. They are followed by a line of hyphens.
 pub fn parse(lines: &[&Line<'_>], found: &mut ParsedOutput) -> Result<(), ParseError> {
     let mut columns: Option<Columns> = None;
+    let mut directions = Directions::default();
     for line in lines {
         let text = line.text.trim();
         let is_border = text.len() >= 10 && text.chars().all(|character| character == '-');
         if text.starts_with("#bytes") {
             let header = header(text)?;
-            found.add_header(text, header.len());
+            if !directions.is_next() {
+                found.add_header(text, header.len());
+            }
             columns = Some(header);
         } else if settings::is_title(text) {
             found.tests.push(settings::title(text));
@@ -113,11 +119,15 @@ pub fn parse(lines: &[&Line<'_>], found: &mut ParsedOutput) -> Result<(), ParseE
             if columns.is_some() {
                 found.add_end(true);
             }
-        } else if text.is_empty() {
+        } else if text.is_empty() || (columns.is_some() && directions.begins(text)) {
         } else if let Some(columns) = &columns {
             found.add_end(false);
             match row(&line.text, columns)? {
-                Some(row) => found.add_row(row),
+                Some(row) => {
+                    if let Some(row) = directions.add(row) {
+                        found.add_row(row);
+                    }
+                }
                 None if is_row_like(text, columns.len()) => found.add_unread(line),
                 None if !is_library_line(text) => found.unknown.add(line),
                 None => {}
@@ -126,7 +136,7 @@ pub fn parse(lines: &[&Line<'_>], found: &mut ParsedOutput) -> Result<(), ParseE
             found.unknown.add(line);
         }
     }
-    Ok(())
+    directions.check(found)
 }
 
 fn header(line: &str) -> Result<Columns, ParseError> {

@@ -79,6 +79,16 @@ impl Printed {
         }
     }
 
+    /// The sum of two numbers, with the range that follows from theirs.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            value: self.value + other.value,
+            least: self.least + other.least,
+            most: (self.most + other.most).min(f64::MAX),
+        }
+    }
+
     /// Whether both can be the same number. `slack` is the relative difference that is allowed in addition, for numbers
     /// that the tool computes from values that it rounds or averages differently.
     pub fn agrees(self, other: Self, slack: f64) -> bool {

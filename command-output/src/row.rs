@@ -1,5 +1,7 @@
 //! One result of a tool.
 
+use std::fmt;
+
 use crate::Printed;
 
 /// Relative error of computations with several rounded floating-point numbers; larger than any that occurs.
@@ -10,7 +12,7 @@ const FLOAT_ERROR: f64 = 1e-9;
 pub struct Row {
     /// Size of a message or transfer; `None` if the tool does not print it.
     pub size: Option<PrintedSize>,
-    /// Sizes that the bandwidth divided by the message rate allows; `None` if the tool prints the size, or no message rate.
+    /// Sizes that the other values allow; `None` if the tool prints the size, or no values that determine it.
     pub implied_size: Option<PrintedSize>,
     /// Latency in nanoseconds, as the tool defines it; `None` if the tool does not print it.
     pub latency: Option<Printed>,
@@ -49,36 +51,39 @@ impl PrintedSize {
         // Between numbers that are so precise, there may be no whole number.
         match bytes <= below {
             true => Self { bytes, most: below },
-            false => Self { bytes: below, most: bytes },
+            false => Self {
+                bytes: below,
+                most: bytes,
+            },
         }
     }
 
-    /// The sizes in words, such as `about 4096 bytes` or `23 to 70 bytes`.
-    pub fn approximately(self) -> String {
+    /// The size that is probably meant: the only power of two in the range or, if the range is at most 1 % wide, its middle.
+    pub(crate) fn probable(self) -> Option<u64> {
         let Self { bytes, most } = self;
-        match self.nearly_unique() {
-            Some(size) if bytes == most => format!("{size} bytes"),
-            Some(size) => format!("about {size} bytes"),
-            None if most == u64::MAX => format!("at least {bytes} bytes"),
-            None => format!("{bytes} to {most} bytes"),
-        }
-    }
-
-    /// The size that is probably meant: in a range that is at most 1 % wide, its power of two, or else its middle. `None` if the
-    /// range is wider.
-    pub fn nearly_unique(self) -> Option<u64> {
-        let Self { bytes, most } = self;
-        let powers = (0..u64::BITS).map(|exponent| 1_u64 << exponent);
-        let mut powers = powers.filter(|power| self.matches(*power));
-        let is_narrow = most.saturating_sub(bytes) <= most / 100;
+        let mut powers = (0..u64::BITS)
+            .map(|exponent| 1_u64 << exponent)
+            .filter(|power| self.matches(*power));
         let only = powers.next().filter(|_| powers.next().is_none());
-        let middle = bytes + most.saturating_sub(bytes) / 2;
-        is_narrow.then(|| only.unwrap_or(middle)).filter(|size| *size > 0)
+        let width = most.saturating_sub(bytes);
+        only.or((width <= most / 100).then_some(bytes + width / 2))
+            .filter(|size| *size > 0)
     }
 
     /// Whether the tool prints a size of `bytes` like this.
     pub fn matches(self, bytes: u64) -> bool {
         (self.bytes..=self.most).contains(&bytes)
+    }
+}
+
+impl fmt::Display for PrintedSize {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.bytes, self.most) {
+            (bytes, most) if bytes == most => write!(formatter, "{bytes}"),
+            (bytes, u64::MAX) => write!(formatter, "at least {bytes}"),
+            (0 | 1, most) => write!(formatter, "at most {most}"),
+            (bytes, most) => write!(formatter, "{bytes} to {most}"),
+        }
     }
 }
 
@@ -98,11 +103,7 @@ impl Row {
     }
 
     pub(crate) fn printed_size(&self) -> Option<String> {
-        let text = |size: PrintedSize| match size.bytes == size.most {
-            true => size.bytes.to_string(),
-            false => format!("{} to {}", size.bytes, size.most),
-        };
-        self.size.map(text)
+        self.size.map(|size| size.to_string())
     }
 
     /// Computes the payload bytes from the number of operations and `size`, the exact size in bytes, unless the payload
@@ -157,13 +158,18 @@ mod tests {
         };
         let precise = implied("401.80", "102860");
         assert!(precise.matches(4096) && !precise.matches(8) && !precise.matches(4100));
-        assert_eq!(precise.nearly_unique(), Some(4096));
+        assert_eq!(precise.probable(), Some(4096));
+        assert_eq!(implied("17.17", "18000").probable(), Some(1000));
         let coarse = implied("0.01", "224");
-        assert_eq!(coarse.approximately(), "24 to 70 bytes");
-        assert_eq!(coarse.nearly_unique(), None);
+        assert_eq!(
+            (coarse.to_string(), coarse.probable()),
+            ("24 to 70".to_owned(), None)
+        );
+        assert_eq!(implied("0.18", "2964").probable(), Some(64));
         let unresolved = implied("0.00", "65");
         assert!(unresolved.matches(64) && !unresolved.matches(1 << 20));
-        assert_eq!(implied("1.00", "0").most, u64::MAX);
+        assert_eq!(unresolved.to_string(), "at most 81");
+        assert_eq!(implied("1.00", "0").to_string(), "at least 2086667");
     }
 
     #[test]

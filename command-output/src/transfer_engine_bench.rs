@@ -1,12 +1,14 @@
 //! Output of transfer_engine_bench (Mooncake): the line `Test completed: duration 2.00, batch count 1251, throughput
 //! 0.33 GB/s`, in the unit set by `--report_unit` and with the number of decimals set by `--report_precision`. It is
-//! rounded (mooncake-transfer-engine/example/transfer_engine_bench.cpp). It prints neither a size nor a latency.
+//! rounded (mooncake-transfer-engine/example/transfer_engine_bench.cpp). It prints neither a size nor a latency, but a size is at
+//! most the bytes of a batch.
 
 use crds::v1alpha1::RateUnit;
 
 use crate::lines::Line;
+use crate::row::PrintedSize;
 use crate::table::{decimals, is_library_line, number, whole_number};
-use crate::{ParseError, ParsedOutput, Row};
+use crate::{ParseError, ParsedOutput, Printed, Row};
 
 const MARKER: &str = "Test completed: duration ";
 const EXPECTED: &str = "a throughput in one of GB/s, GiB/s, Gb/s, MB/s, MiB/s, Mb/s, KB/s, KiB/s and Kb/s";
@@ -41,21 +43,22 @@ fn row(line: &str, rest: &str) -> Result<Option<Row>, ParseError> {
     let Some((duration, batches, text, unit)) = parts else {
         return Ok(None);
     };
-    let is_one_word = unit.split_whitespace().count() == 1;
-    if decimals(duration) != 2 || whole_number(batches, line).is_err() || !is_one_word {
+    let has_form = unit.split_whitespace().count() == 1 && decimals(duration) == 2;
+    let Some(batches) = whole_number(batches, line).ok().filter(|_| has_form) else {
         return Ok(None);
-    }
+    };
     let name = unit.strip_suffix("/s").ok_or_else(other)?;
     let mut units = RateUnit::ALL.into_iter();
     let unit = units.find(|unit| unit.to_string() == name).ok_or_else(other)?;
     let bandwidth = number(text, line)?.scaled(unit.bytes_per_second());
-    let moved = bandwidth.least * number(duration, line)?.least;
+    let moved = bandwidth.times(number(duration, line)?);
+    let implied = PrintedSize::implied(moved, Printed::exact(batches as f64));
     Ok(Some(Row {
         size: None,
-        implied_size: None,
+        implied_size: Some(PrintedSize { bytes: 1, ..implied }),
         latency: None,
         bandwidth: Some(bandwidth),
         operations: None,
-        payload_bytes: Some(moved as u64).filter(|bytes| *bytes > 0),
+        payload_bytes: Some(moved.least as u64).filter(|bytes| *bytes > 0),
     }))
 }

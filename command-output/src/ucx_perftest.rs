@@ -82,8 +82,14 @@ pub fn parse(lines: &[&Line<'_>], found: &mut ParsedOutput) -> Result<(), ParseE
             size = banner(text, found).or(size);
         } else if let Some(table) = &table {
             match row(text, table)? {
-                Parsed::Final(row) => {
-                    check_name(&row, text, found);
+                Parsed::Final { row, has_other_name } => {
+                    if has_other_name {
+                        found.notes.push(format!(
+                            "the number at the end of the name of a test is not its size: the bandwidth divided by the \
+                             message rate is another one: `{}`",
+                            shown(text)
+                        ));
+                    }
                     found.add_row(row);
                 }
                 Parsed::Intermediate => {}
@@ -98,27 +104,6 @@ pub fn parse(lines: &[&Line<'_>], found: &mut ParsedOutput) -> Result<(), ParseE
         }
     }
     Ok(())
-}
-
-/// Adds a note if the size in the name of a test differs from its bandwidth divided by its message rate: the name may be
-/// something else than a size.
-fn check_name(row: &Row, line: &str, found: &mut ParsedOutput) {
-    let rate = line
-        .split_whitespace()
-        .last()
-        .map(without_separators)
-        .and_then(|rate| Printed::rounded(&rate));
-    if let (Some(size), Some(bandwidth), Some(rate)) = (row.size, row.bandwidth, rate)
-        && !rate
-            .times(Printed::exact(size.bytes as f64))
-            .agrees(bandwidth, SLACK)
-    {
-        found.notes.push(format!(
-            "the size is taken from the name of the test, but the bandwidth divided by the message rate is another \
-             size: `{}`",
-            shown(line)
-        ));
-    }
 }
 
 /// Reads a line of the banner, such as `| Test: tag match latency |`. Returns the size if the line contains it.
@@ -155,7 +140,11 @@ fn parse_header(line: &str) -> Result<Quantity, ParseError> {
 /// Content of a line of the table.
 enum Parsed {
     /// A final row.
-    Final(Row),
+    Final {
+        row: Row,
+        /// Whether the name of the test ends with a number that cannot be its size.
+        has_other_name: bool,
+    },
     /// A row that the program prints during the test.
     Intermediate,
     /// Another line.
@@ -202,7 +191,9 @@ fn row(line: &str, table: &Table) -> Result<Parsed, ParseError> {
     // A latency test has one message in flight, so the rate is the inverse of the latency.
     let is_latency = table.quantity == Quantity::Latency;
     let per_second = latency.scaled(1e-6).times(rate);
-    if is_latency && plain.len() == VALUES && !per_second.agrees(Printed::exact(1.0), SLACK) {
+    // A test that measured nothing prints only zeros.
+    let is_measured = !(latency.is_below_resolution() && rate.is_below_resolution());
+    if is_latency && is_measured && plain.len() == VALUES && !per_second.agrees(Printed::exact(1.0), SLACK) {
         return Err(contradiction(
             "the message rate is not the inverse of the latency",
         ));
@@ -223,22 +214,26 @@ fn row(line: &str, table: &Table) -> Result<Parsed, ParseError> {
             "the bandwidth is not the message size times the message rate",
         ));
     }
-    let named = words
+    // One average divided by the other, so the resolution is the only uncertainty (`ucx_perf_calc_result` in
+    // src/tools/perf/lib/libperf.c).
+    let implied = PrintedSize::implied(bandwidth, rate);
+    let named: Option<u64> = words
         .first()
         .filter(|_| values.len() < words.len())
         .and_then(|name| name.rsplit('/').next()?.parse().ok());
-    let size = named.or(table.size).map(PrintedSize::exact);
-    let implied = || PrintedSize::implied(bandwidth, rate);
-    Ok(Parsed::Final(Row {
-        size,
-        // One average divided by the other, so the resolution is the only uncertainty (`ucx_perf_calc_result` in
-        // src/tools/perf/lib/libperf.c).
-        implied_size: size.is_none().then(implied),
-        latency: is_latency.then(|| latency.scaled(1e3)),
-        bandwidth: Some(bandwidth),
-        operations: Some(value(0)?.value as u64),
-        payload_bytes: None,
-    }))
+    let fitting = named.filter(|size| implied.matches(*size));
+    let size = fitting.or(table.size).map(PrintedSize::exact);
+    Ok(Parsed::Final {
+        row: Row {
+            size,
+            implied_size: size.is_none().then_some(implied),
+            latency: is_latency.then(|| latency.scaled(1e3)),
+            bandwidth: Some(bandwidth),
+            operations: Some(value(0)?.value as u64),
+            payload_bytes: None,
+        },
+        has_other_name: named != fitting,
+    })
 }
 
 /// Removes separators between groups of three digits. Returns the text unchanged if they are at other places.

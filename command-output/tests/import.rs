@@ -1,6 +1,7 @@
 //! Imports the outputs in `golden/`, and outputs that must not be imported.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use command_output::ParseError;
 use command_output::import::{ImportError, MAX_LOG_BYTES, read};
 use crds::v1alpha1::{CommandPattern, CommandTool, TimeUnit};
 
@@ -177,8 +178,12 @@ fn rejects_incomplete_tables() {
             .collect::<String>()
     };
     let tool = CommandTool::NcclTests;
-    assert!(matches!(error(tool, &lines(9)), ImportError::OnlyHeader { .. }));
-    assert!(matches!(error(tool, &lines(11)), ImportError::NoEnd { .. }));
+    let parse_error = |count| match error(tool, &lines(count)) {
+        ImportError::Parse { source } => source,
+        other => panic!("{other}"),
+    };
+    assert!(matches!(parse_error(9), ParseError::OnlyHeader { .. }));
+    assert!(matches!(parse_error(11), ParseError::NoEnd { .. }));
     let short = log.replace("   1835.9  292.43  576.74      0", "");
     let text = error(tool, &short).to_string();
     assert!(

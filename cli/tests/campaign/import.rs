@@ -349,10 +349,19 @@ fn accepts_a_size_and_a_pattern_for_tools_that_need_them() {
     let log = golden_log_path("made/ucx_perftest-1.22-tag_lat");
     let sized = import(
         &dir,
-        &[&log, "--tool", "UcxPerftest", "--size", "4Ki", "--name", "sized"],
+        &[&log, "--tool", "UcxPerftest", "--size", "64", "--name", "sized"],
     )
     .expect_code(0);
-    sized.expect_stdout("4 KiB 337 us (1 log)");
+    sized.expect_stdout("64 B 337 us (1 log)");
+    let other = import(
+        &dir,
+        &[&log, "--tool", "UcxPerftest", "--size", "4Ki", "--name", "other"],
+    )
+    .expect_code(2);
+    other.expect_stderr(
+        "the values of the result imply a size of 62 to 65 bytes, not of 4096. Specify the size with which the tool ran, \
+         probably --size 64",
+    );
     let unsized_run = import(&dir, &[&log, "--tool", "UcxPerftest", "--name", "unsized"]).expect_code(0);
     unsized_run.expect_stdout("not printed 337 us (1 log)");
     let logs = tempfile::tempdir().unwrap();

@@ -73,7 +73,7 @@ impl Announced {
                 (Some(foreign), Some(_)) => {
                     self.is_contradicted = true;
                     found.notes.push(format!(
-                        "the log announces {} sizes from {} to {} bytes, but contains a result for {foreign} bytes; \
+                        "the output announces {} sizes from {} to {} bytes, but contains a result for {foreign} bytes; \
                          whether it is complete is unknown",
                         self.sizes.len(),
                         self.sizes.first().copied().unwrap_or_default(),
@@ -82,7 +82,7 @@ impl Announced {
                 }
                 (None, Some(missing)) if sizes.len() % self.sizes.len() != 0 => {
                     found.missing = Some(format!(
-                        "the log announces {missing} bytes, but has no result for them"
+                        "the output announces {missing} bytes, but has no result for them"
                     ));
                 }
                 _ => {}

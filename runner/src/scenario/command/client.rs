@@ -1,6 +1,6 @@
 //! The initiator's side of a measured case: executes the client and reads the case's result from its output.
 
-use command_output::{ParseError, Printed, log, most_payload, parse, select, unknown_lines};
+use command_output::{OutputOrigin, ParseError, Printed, log, most_payload, parse, select, unknown_lines};
 use crds::assignment::{CommandWorkload, Extent};
 use crds::record::{CaseFailure, CommandProgram, CommandReport, FabricFacts, FailureReason, PrintedRange};
 
@@ -77,8 +77,9 @@ fn range(printed: &Printed) -> PrintedRange {
 fn report(workload: &CommandWorkload, size: u64, output: &Output) -> Result<CommandReport, CaseFailure> {
     let unreadable = |error: ParseError| {
         let mut message = format!(
-            "the client output cannot be parsed as {:?} output: {error}",
-            workload.tool
+            "the client output cannot be parsed as {:?} output: {}",
+            workload.tool,
+            error.explained(OutputOrigin::Command)
         );
         let unknown = unknown_lines(workload.tool, workload.pattern.as_ref(), &output.text);
         if unknown.count > 0 {
