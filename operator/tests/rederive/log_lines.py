@@ -62,8 +62,8 @@ def contradict(report, logs, size, transport):
     if "Rdma" in (requested_classes(transport) or ()) and any(all(map(is_socket, lanes)) for lanes in recorded_lanes):
         return True
     lines = [line for log in (report_log, *logs) for line in log.get("lines") or [] if applies(line, size)]
-    names_rdma = any(line["kind"] == "Path" and "Rdma" in paths(line) for line in lines)
-    return any(contradicts(line, transport, names_rdma) for line in lines)
+    used = {name for line in lines if line["kind"] == "Path" for name in line.get("names") or []}
+    return any(contradicts(line, transport, used) for line in lines)
 
 
 def applies(line, size):
@@ -75,7 +75,17 @@ def paths(line):
     return {class_of(name) for name in line.get("names") or []} - {"Local", "Unknown"}
 
 
-def contradicts(line, transport, names_rdma):
+def replaced(name, refused, used, transport):
+    """Whether UCX uses another lane of each alias in the spec that contains the refused lane."""
+    (library, options), = transport.items()
+    if library != "ucx" or name in options["transports"]:
+        return False
+    owners = [one for one in options["transports"] if is_lane_of(name, one)]
+    return all(any(is_lane_of(lane, one) for lane in used - set(refused)) for one in owners)
+
+
+def contradicts(line, transport, used):
+    names_rdma = any(class_of(name) == "Rdma" for name in used)
     requested = requested_classes(transport)
     wants_rdma = bool(requested) and "Rdma" in requested
     names = line.get("names") or []
@@ -89,5 +99,7 @@ def contradicts(line, transport, names_rdma):
         return wants_rdma
     if line["kind"] == "Refusal" and not names_rdma:
         may_be_rdma = not names or any(class_of(name) in ("Rdma", "Unknown") for name in names)
-        return (wants_rdma and may_be_rdma) or any(is_requested(name, transport) for name in names)
+        return (wants_rdma and may_be_rdma) or any(
+            is_requested(name, transport) and not replaced(name, names, used, transport) for name in names
+        )
     return False

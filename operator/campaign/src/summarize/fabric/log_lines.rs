@@ -6,7 +6,7 @@ use command_output::log::meaning;
 use crds::assignment::Pass;
 use crds::record::{CommandLog, CommandProgram, CommandReport, LogLine, LogLineKind};
 
-use super::requested::{Judgement, contradicting_lane, judge, name_rdma};
+use super::requested::{Judgement, UsedNames, contradicting_lane, judge, used_names};
 use crate::collect::{Case, CaseOutcome, Reports};
 use crate::plan::Plan;
 
@@ -81,10 +81,10 @@ pub(super) fn contradiction(
         .chain(checked)
         .filter(|(_, line)| line.applies_to(case.size_bytes))
         .collect();
-    let names_rdma = name_rdma(lines.iter().map(|(_, line)| *line));
+    let used = used_names(lines.iter().map(|(_, line)| *line));
     let mut contradicting = lines
         .iter()
-        .filter(|(_, line)| judge(line, transport, names_rdma) == Judgement::Contradicts);
+        .filter(|(_, line)| judge(line, transport, &used) == Judgement::Contradicts);
     let (from, line) = contradicting.next()?;
     Some(format!(
         "{} contradicts the requested {} {}",
@@ -160,9 +160,14 @@ pub(in crate::summarize) fn warnings(plan: &Plan, reports: &Reports) -> Vec<Stri
 }
 
 fn line_warnings<'a>(plan: &Plan, reports: &'a Reports) -> Vec<LineWarning<'a>> {
-    let mut rdma_in_checks: BTreeMap<Key, bool> = BTreeMap::new();
+    let applying = |case: &Case, log: &'a CommandLog| {
+        let size = case.size_bytes;
+        log.lines.iter().filter(move |line| line.applies_to(size))
+    };
+    let mut used_in_checks: BTreeMap<Key, UsedNames<'_>> = BTreeMap::new();
     for (case, log) in all_logs(reports).filter(|(case, _)| case.pass == Pass::Integrity) {
-        *rdma_in_checks.entry(key(case)).or_default() |= name_rdma(log.lines.iter());
+        let used = used_names(applying(case, log));
+        used_in_checks.entry(key(case)).or_default().extend(used);
     }
     let mut warnings: Vec<LineWarning<'_>> = Vec::new();
     let mut positions: BTreeMap<WarningKey<'_>, usize> = BTreeMap::new();
@@ -170,10 +175,10 @@ fn line_warnings<'a>(plan: &Plan, reports: &'a Reports) -> Vec<LineWarning<'a>> 
         let Some(arm) = plan.arms.get(case.arm) else {
             continue;
         };
-        let checks_name_rdma = rdma_in_checks.get(&key(case)).copied().unwrap_or_default();
-        let names_rdma = checks_name_rdma || name_rdma(log.lines.iter());
-        for line in log.lines.iter().filter(|line| line.applies_to(case.size_bytes)) {
-            let judgement = judge(line, plan.transport_of(arm), names_rdma);
+        let mut used = used_names(applying(case, log));
+        used.extend(used_in_checks.get(&key(case)).into_iter().flatten());
+        for line in applying(case, log) {
+            let judgement = judge(line, plan.transport_of(arm), &used);
             // The log of a control is the same as that of its variant.
             let is_repeated = arm.control.is_some() && judgement != Judgement::Contradicts;
             if judgement == Judgement::Agrees || is_repeated {

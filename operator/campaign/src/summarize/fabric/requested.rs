@@ -1,5 +1,7 @@
 //! The data path that a transport requests, and whether the log lines of a command agree with it. Performs no I/O.
 
+use std::collections::BTreeSet;
+
 use command_output::log::{PathClass, class_of};
 use crds::record::{LogLine, LogLineKind};
 use crds::v1alpha1::{Libfabric, LibfabricProvider, TransportSpec, UcxEmulation, UcxTransport};
@@ -46,14 +48,19 @@ pub(super) fn contradicting_lane<'a>(lanes: &'a [String], transport: &TransportS
     (requests_rdma(transport) && lanes.iter().all(is_socket)).then_some(first.as_str())
 }
 
-/// Whether any of `lines` names RDMA devices as the data path.
-pub(super) fn name_rdma<'a>(mut lines: impl Iterator<Item = &'a LogLine>) -> bool {
-    lines.any(|line| line.kind == LogLineKind::Path && classes(line).contains(&PathClass::Rdma))
+/// Names of the data paths in the lines of one case.
+pub(super) type UsedNames<'a> = BTreeSet<&'a str>;
+
+/// Collects the names of the data paths in `lines`.
+pub(super) fn used_names<'a>(lines: impl Iterator<Item = &'a LogLine>) -> UsedNames<'a> {
+    let paths = lines.filter(|line| line.kind == LogLineKind::Path);
+    paths.flat_map(|line| &line.names).map(String::as_str).collect()
 }
 
-/// Judges `line`. `names_rdma` is whether any line of the same case names RDMA devices as the data path.
-pub(super) fn judge(line: &LogLine, transport: &TransportSpec, names_rdma: bool) -> Judgement {
+/// Judges `line`. `used` are the names of the data paths in all lines of the same case.
+pub(super) fn judge(line: &LogLine, transport: &TransportSpec, used: &UsedNames<'_>) -> Judgement {
     let is_rdma = requests_rdma(transport);
+    let names_rdma = used.iter().any(|name| class_of(name) == PathClass::Rdma);
     match line.kind {
         LogLineKind::Path => judge_path(line, requested_classes(transport).as_deref(), names_rdma),
         LogLineKind::Emulation => judge_emulation(transport, is_rdma),
@@ -65,7 +72,10 @@ pub(super) fn judge(line: &LogLine, transport: &TransportSpec, names_rdma: bool)
                 )
             };
             let may_be_rdma = line.names.is_empty() || !line.names.iter().all(is_local);
-            let is_requested = line.names.iter().any(|name| is_requested_name(transport, name));
+            let is_requested = line.names.iter().any(|name| {
+                is_requested_name(transport, name)
+                    && !another_lane_is_used(transport, &line.names, name, used)
+            });
             if !names_rdma && (is_requested || (is_rdma && may_be_rdma)) {
                 Judgement::Contradicts
             } else {
@@ -115,6 +125,24 @@ fn classes(line: &LogLine) -> Vec<PathClass> {
     classes
         .filter(|class| !matches!(class, PathClass::Local | PathClass::Unknown))
         .collect()
+}
+
+/// Whether each requested transport of UCX that `name` belongs to is an alias, one of whose lanes in `used` is not among those
+/// that were `refused`. UCX chooses one of the lanes of an alias.
+fn another_lane_is_used(
+    transport: &TransportSpec,
+    refused: &[String],
+    name: &str,
+    used: &UsedNames<'_>,
+) -> bool {
+    let TransportSpec::Ucx(ucx) = transport else {
+        return false;
+    };
+    let mut requested = ucx.transports.iter().filter(|one| **one != UcxTransport::All);
+    requested.all(|alias| {
+        let is_other = |lane: &&str| alias.serves(lane) && !refused.iter().any(|name| name == lane);
+        alias.name() != name && (!alias.serves(name) || used.iter().any(|lane| is_other(&lane)))
+    })
 }
 
 /// Whether `name` is exactly a transport or provider that the spec requests.
@@ -186,12 +214,12 @@ mod tests {
                 (&["Libfabric"], Agrees, Agrees),
             ] {
                 assert_eq!(
-                    judge(&path(names), transport, true),
+                    judge(&path(names), transport, &UsedNames::from(["efa"])),
                     with_rdma,
                     "{transport:?} {names:?}"
                 );
                 assert_eq!(
-                    judge(&path(names), transport, false),
+                    judge(&path(names), transport, &UsedNames::new()),
                     without,
                     "{transport:?} {names:?}"
                 );
@@ -199,14 +227,22 @@ mod tests {
         }
         let tcp = libfabric(LibfabricProvider::Tcp);
         for (names, expected) in [(&["tcp"][..], Agrees), (&["efa"], Warns), (&["sysv"], Warns)] {
-            assert_eq!(judge(&path(names), &tcp, false), expected, "{names:?}");
+            assert_eq!(
+                judge(&path(names), &tcp, &UsedNames::new()),
+                expected,
+                "{names:?}"
+            );
         }
         let both = ucx(&[UcxTransport::Rc, UcxTransport::Tcp]);
-        assert_eq!(judge(&path(&["tcp"]), &both, false), Agrees);
+        assert_eq!(judge(&path(&["tcp"]), &both, &UsedNames::new()), Agrees);
         let loopback = TransportSpec::Loopback(Loopback { rails: 1 });
         for any in [loopback, ucx(&[UcxTransport::All])] {
             for names in [&["tcp"][..], &["rc_mlx5"], &["posix", "cma"]] {
-                assert_eq!(judge(&path(names), &any, false), Agrees, "{any:?} {names:?}");
+                assert_eq!(
+                    judge(&path(names), &any, &UsedNames::new()),
+                    Agrees,
+                    "{any:?} {names:?}"
+                );
             }
         }
     }
@@ -235,19 +271,46 @@ mod tests {
             (&["cuda_copy", "rc_mlx5"], Contradicts),
             (&["cuda_copy", "sysv"], Warns),
         ] {
-            assert_eq!(judge(&refusal(names), &efa, false), expected, "{names:?}");
-            assert_eq!(judge(&refusal(names), &efa, true), Warns, "{names:?}");
+            assert_eq!(
+                judge(&refusal(names), &efa, &UsedNames::new()),
+                expected,
+                "{names:?}"
+            );
+            assert_eq!(
+                judge(&refusal(names), &efa, &UsedNames::from(["efa"])),
+                Warns,
+                "{names:?}"
+            );
         }
         let tcp = libfabric(LibfabricProvider::Tcp);
-        assert_eq!(judge(&refusal(&["rc_mlx5"]), &tcp, false), Warns);
-        assert_eq!(judge(&refusal(&["tcp"]), &tcp, false), Contradicts);
+        assert_eq!(judge(&refusal(&["rc_mlx5"]), &tcp, &UsedNames::new()), Warns);
+        assert_eq!(judge(&refusal(&["tcp"]), &tcp, &UsedNames::new()), Contradicts);
         assert_eq!(
-            judge(&refusal(&["posix"]), &ucx(&[UcxTransport::Sm]), false),
+            judge(&refusal(&["posix"]), &ucx(&[UcxTransport::Sm]), &UsedNames::new()),
+            Contradicts
+        );
+        // UCX uses another lane of the alias.
+        let sm = ucx(&[UcxTransport::Tcp, UcxTransport::Sm]);
+        for (refused, used, expected) in [
+            (&["knem"][..], &["posix"][..], Warns),
+            (&["cma"], &["sysv", "cma"], Warns),
+            (&["knem", "cma", "xpmem"], &["sysv"], Warns),
+            (&["knem"], &["tcp"], Contradicts),
+            (&["posix", "cma"], &["posix", "cma"], Contradicts),
+            (&["sm"], &["posix"], Contradicts),
+            (&["tcp"], &["posix"], Contradicts),
+        ] {
+            let used = used.iter().copied().collect();
+            assert_eq!(judge(&refusal(refused), &sm, &used), expected, "{refused:?}");
+        }
+        let named = ucx(&[UcxTransport::Sm, UcxTransport::Knem]);
+        assert_eq!(
+            judge(&refusal(&["knem"]), &named, &UsedNames::from(["posix"])),
             Contradicts
         );
         // UCX uses another one of all transports.
         assert_eq!(
-            judge(&refusal(&["knem"]), &ucx(&[UcxTransport::All]), false),
+            judge(&refusal(&["knem"]), &ucx(&[UcxTransport::All]), &UsedNames::new()),
             Warns
         );
     }
@@ -258,17 +321,24 @@ mod tests {
         let emulation = line(LogLineKind::Emulation, &["tcp"]);
         let mut allowed = Ucx::new(vec![UcxTransport::Tcp], 1);
         assert_eq!(
-            judge(&emulation, &TransportSpec::Ucx(allowed.clone()), false),
+            judge(
+                &emulation,
+                &TransportSpec::Ucx(allowed.clone()),
+                &UsedNames::new()
+            ),
             Contradicts
         );
         allowed.emulation = UcxEmulation::Allow;
-        assert_eq!(judge(&emulation, &TransportSpec::Ucx(allowed), false), Warns);
         assert_eq!(
-            judge(&emulation, &libfabric(LibfabricProvider::Efa), false),
+            judge(&emulation, &TransportSpec::Ucx(allowed), &UsedNames::new()),
+            Warns
+        );
+        assert_eq!(
+            judge(&emulation, &libfabric(LibfabricProvider::Efa), &UsedNames::new()),
             Contradicts
         );
         assert_eq!(
-            judge(&emulation, &libfabric(LibfabricProvider::Tcp), false),
+            judge(&emulation, &libfabric(LibfabricProvider::Tcp), &UsedNames::new()),
             Warns
         );
     }
@@ -281,7 +351,11 @@ mod tests {
             LogLineKind::Error,
             LogLineKind::Unknown,
         ] {
-            let found = judge(&line(kind, &["tcp"]), &libfabric(LibfabricProvider::Efa), false);
+            let found = judge(
+                &line(kind, &["tcp"]),
+                &libfabric(LibfabricProvider::Efa),
+                &UsedNames::new(),
+            );
             assert_eq!(found, Judgement::Warns, "{kind:?}");
         }
     }
