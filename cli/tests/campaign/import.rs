@@ -271,7 +271,7 @@ fn errors_explain_why_files_cannot_be_imported() {
         ),
         (
             &[&file("again", text.repeat(2).as_bytes()), "--tool", "Perftest"],
-            "contains the output of several invocations",
+            "the output contains several invocations",
         ),
         (
             &[&file("huge", &vec![b'\n'; (16 << 20) + 1]), "--tool", "Perftest"],
