@@ -217,3 +217,95 @@ fn names_of_rules_are_distinct_and_every_library_has_enough_rules() {
         assert!(table.rules.len() >= 8, "{}", table.library);
     }
 }
+
+/// Lines that NCCL 2.18 to 2.30 and UCX 1.13 to 1.23 print on machines on which nothing is wrong.
+#[test]
+fn lines_about_optional_features_are_harmless() {
+    let nccl = [
+        "Communicator has 1 nodes which is less than CollNet node threshold 2, disabling CollNet",
+        "Disabling LL128 over all PxN connections (PXB and C2C). This ensures that no C2C link will be used by LL128.",
+        "Disabling work fifo",
+        "Could not open XML topology file /var/run/nvidia-topologyd/virtualTopology.xml : No such file or directory",
+        "Unable to open /tmp/topo.xml, not dumping topology.",
+        "latencyinter not found in graph, using 0.0",
+        "Symmetric memory is not supported. cuMemEnable 0, globalGinSupport 0, cuMemGdrSupport 0",
+        "NCCL_NUM_RMA_CTX=0, RMA disabled for this communicator",
+        "dlvsym failed on mlx5dv_reg_dmabuf_mr - /lib/libmlx5.so: undefined symbol version MLX5_1.25",
+        "NET/MLX5: Call to mlx5dv_internal_get_data_direct_sysfs_path failed with error No such device errno 19",
+        "Could not get speed from /sys/class/net/eth0/speed. Defaulting to 10 Gbps.",
+        "Net : Unsupported address family type",
+        "fallocate: Failed to extend /dev/shm/nccl-Xa9f2k to 9637892 bytes, error: Interrupted system call (4) - retrying",
+        "Tuner: failed to find ncclTunerPlugin_v2 in plugin (libnccl-tuner.so), using default tuner instead.",
+        "PARAM: Disabling caching for environment variable NCCL_ALGO.",
+        "Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA error 1 'invalid argument'. Proceeding without \
+         NVLS support.",
+        "Failed to multicast-bind user buffer: CUDA error 1 'invalid argument'",
+        "rank 0 failed to NET register userbuff 0x7f0000000000 buffSize 1048576 GDR flag 0",
+        "rank 0 failed to NVLS register sendbuff 0x7f0000 sendbuffSize 4 recvbuff 0x7f0010 recvbuffSize 4",
+        "rank 0 failed to IPC register userbuff 0x7f0000 buffSize 4 nPeers 1 isLegacyIpc 1 type POSIX_FD",
+        "rank 0 - COLLNET failed to register userbuff 0x7f0000, buffSize 4, type Recv, GDR 0",
+        "Legacy IPC not supported",
+        "Detected a mix of single and multiple-port NICs. Force-disabling NCCL_IB_MERGE_NICS",
+        "NET/IB: ncclIbResiliencyInit: Resiliency is disabled on the send communicator (comm=0x55d0)",
+        "NET/IB: ncclIbResiliencyInit: Port recovery is disabled for the resiliency context on the recv communicator (comm=0x5)",
+        "Failed to register memory with DMA-BUF, error=95. Trying a different method.",
+    ];
+    let ucx = [
+        "cannot determine free mem size, using default: 1073741824",
+        "could not read HugePages_Total from /proc/meminfo",
+        "mm failed to allocate 8447 bytes with hugetlb",
+        "md alloc disabled: only 1024 bytes left in shm",
+        "could not open the KNEM device file at /dev/knem: No such file or directory. Disabling knem resource",
+        "xpmem_version() returned -1 (No such file or directory), xpmem is unavailable",
+        "CMA is disabled:process_vm_writev delivered -1 instead of 8: Operation not permitted",
+        "could not read '/proc/sys/kernel/yama/ptrace_scope' - assuming Yama security is not enforced",
+        "failed to connect to vfs socket '/tmp/ucx-vfs': Connection refused",
+        "failed to watch on '/tmp': no space left on device, VFS will be disabled",
+        "inotify_init() failed: Too many inotify instances. Please increase sysctl fs.inotify.max_user_instances to avoid the error",
+        "failed to open config file /etc/ucx/ucx.conf: No such file or directory",
+        "failed to readlink(/sys/class/net/lo/device): No such file or directory",
+        "ioctl(req=35142, ifr_name=eth1) failed: Cannot assign requested address",
+        "dlopen('libnvidia-ml.so.1', mode=0x2) failed: libnvidia-ml.so.1: cannot open shared object file: No such file or directory",
+        "nvml unavailable: using cuda-only gpu enumeration",
+        "multi-node NVLINK support is disabled",
+        "cuda-ipc get zcopy disabled as no nvlinks detected",
+        "could not open gdr copy. disabling gdr copy resource",
+        "could not initialize ROCm support",
+        "failure to initialize ze library: 0x78000001",
+        "gaudi device discovery failed, no devices available",
+        "Failed to get GGA device list, assuming no devices are present",
+        "mlx5_0: DEVX is not supported",
+        "mlx5_0: KSM over device memory is not supported",
+        "mlx5_0: direct NIC is disabled by configuration",
+        "mlx5_0: md open by 'mlx5' failed, trying next",
+        "mlx5_9: smi device is not supported",
+        "ibv_fork_init() failed: Function not implemented, continuing, but fork may be unsafe.",
+        "worker 0x55d0: no support for atomics",
+        "cannot add high-bw rma lane - reached limit (8)",
+    ];
+    let nccl = nccl.map(|text| format!("worker-0:101:110 [0] NCCL INFO {text}"));
+    let ucx = ucx.map(|text| format!("[1.0] [h:1:0] x.c:1 UCX  DEBUG {text}"));
+    for line in nccl.iter().chain(&ucx) {
+        assert_eq!(found(line), [], "{line}");
+        assert!(is_recognized(line), "{line}");
+    }
+    for (line, kind, names) in [
+        (
+            "h:1:2 [0] NCCL INFO init.cc:1843 Cuda failure 'out of memory'",
+            LogLineKind::Error,
+            "",
+        ),
+        (
+            "h:1:2 [0] NCCL INFO NET/IB: f: Marking device 1 as permanently failed (send comm=0x1)",
+            LogLineKind::Error,
+            "",
+        ),
+        (
+            "[1.0] [h:1:0] ib_md.c:1 UCX  DEBUG Failed to get IB device list, assuming no devices are present",
+            LogLineKind::Refusal,
+            "ib",
+        ),
+    ] {
+        assert_eq!(kinds(line), [(kind, names.to_owned())], "{line}");
+    }
+}
