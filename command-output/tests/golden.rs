@@ -129,6 +129,32 @@ fn ucx_perftest() {
         values(tool, golden!("made/ucx_perftest-1.13-csv-threads"), 64),
         (None, Some((0.01 * MIB).round()), Some(128_000))
     );
+    // In a batch, the header belongs to the command, and the rows begin with the names of the tests.
+    let batch = golden!("made/ucx_perftest-1.13-tag_lat-batch");
+    for (size, rate) in [(64, 0.01), (1024, 0.15)] {
+        let payload = Some(500 * size);
+        assert_eq!(
+            values(tool, batch, size),
+            (None, Some((rate * MIB).round()), payload)
+        );
+    }
+    assert_eq!(
+        values(tool, golden!("made/ucx_perftest-1.13-am_lat"), 256),
+        (Some(151.381), Some((1.61 * MIB).round()), Some(256_000))
+    );
+    assert_eq!(
+        values(tool, golden!("made/ucx_perftest-1.13-stream_bw"), 8192),
+        (None, Some((707.33 * MIB).round()), Some(8_192_000))
+    );
+    let loopback = golden!("made/ucx_perftest-1.13-tag_lat-loopback");
+    assert_eq!(
+        values(tool, loopback, 64),
+        (Some(0.013), Some((4740.74 * MIB).round()), Some(32_000))
+    );
+    assert!(
+        select(&parse(tool, None, loopback).unwrap(), 65).is_err(),
+        "the size is in the banner"
+    );
     // Log lines between the header and the row are skipped.
     assert_eq!(
         values(tool, golden!("made/ucx_perftest-1.22-info"), 64),

@@ -61,6 +61,8 @@ pub(super) fn read(text: &str, found: &mut ParsedOutput) -> bool {
         "GID:",
         "GID index",
         "Waiting for client",
+        "Test with events.",
+        "Post List requested",
         "WARNING: BW peak",
     ];
     is_setting

@@ -2,6 +2,7 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod complete;
+mod kinds;
 mod logs;
 
 use command_output::import::{ImportError, Log, read};

@@ -141,7 +141,7 @@ fn another_lane_is_used(
     let mut requested = ucx.transports.iter().filter(|one| **one != UcxTransport::All);
     requested.all(|alias| {
         let is_other = |lane: &&str| alias.serves(lane) && !refused.iter().any(|name| name == lane);
-        alias.name() != name && (!alias.serves(name) || used.iter().any(|lane| is_other(&lane)))
+        alias.name() != name && (!alias.serves(name) || used.iter().any(is_other))
     })
 }
 
