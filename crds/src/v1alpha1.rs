@@ -54,7 +54,7 @@ pub use scenario::{
     Direction, MemoryKind, Metric, PingPong, PingPongOperation, Polling, Scenario, ScenarioWorkload,
     SizeOperations, Transfer, TransferBuffers, TransferOperation,
 };
-pub use segment_transfer::{RateFormat, RateUnit, SegmentTransfer, SegmentWorkload};
+pub use segment_transfer::{MIN_VRAM_THREADS, RateFormat, RateUnit, SegmentTransfer, SegmentWorkload};
 pub use starway::{LargeArray, PingpongFlag, SmallMessages, StreamingDuplex};
 pub use status::{
     ArmResult, BenchmarkRunStatus, CallCause, CallResult, CallSection, CaseValidity, ComparisonEnd,

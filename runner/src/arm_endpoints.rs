@@ -167,7 +167,7 @@ impl<T: Transport> ArmEndpoints<T> {
             arm: arm.name.clone(),
             ..ColdRecord::default()
         };
-        let mut memory = Vec::new();
+        let mut memory: Vec<open::KindFacts> = Vec::new();
         let mut groups: Vec<(open::PreferredLocation, FabricFacts)> = Vec::new();
         let nodes = match assignment.spreads_threads() {
             true => cpus::by_node(cpus, &roots),
@@ -184,7 +184,14 @@ impl<T: Transport> ArmEndpoints<T> {
             thread_numa_nodes.extend(node);
             let cpu = cpus::least_used(&cpus, threads.iter().filter_map(|thread| thread.cpu));
             let group = assignment.devices.group(number);
-            let near = groups.get(group).map(|(near, _)| near.clone());
+            let near = groups.get(group).map(|(near, _)| near.clone()).or_else(|| {
+                // The threads of a segment with two kinds of memory share the NICs near the GPU of their group.
+                let mut of_group =
+                    (number..thread_count).filter(|other| assignment.devices.group(*other) == group);
+                of_group
+                    .find_map(|other| buffers.gpu_pci_address(other))
+                    .map(open::PreferredLocation::of_gpu)
+            });
             let binding = Binding { cpu, node };
             let mut opened =
                 open::endpoint_thread::<T>(uses_main_thread, number, &config, near, binding, buffers)?;
@@ -192,8 +199,8 @@ impl<T: Transport> ArmEndpoints<T> {
             let locations = open::locations(&opened.memory);
             if number == 0 {
                 cold.thread_start_nanos = opened.thread_start_nanos;
-                memory = opened.memory;
             }
+            memory.extend(opened.memory);
             cold.open_nanos += opened.open_nanos;
             cold.registration_nanos += opened.registration_nanos;
             cold.registered_bytes += opened.registered_bytes;
@@ -237,8 +244,11 @@ impl<T: Transport> ArmEndpoints<T> {
             .filter_map(|(scenario, kind)| {
                 let area_bytes = scenario.area_bytes(assignment.transport.rails().into());
                 let layout = layout::position(buffers.layouts(), kind, area_bytes)?;
-                let facts = memory.iter().find(|facts| facts.layout() == layout)?;
-                Some(facts.for_scenario(&scenario.name))
+                let is_usable = memory_failures.get(layout).is_some_and(Option::is_none);
+                let of_threads = memory
+                    .iter()
+                    .filter(|facts| is_usable && facts.layout() == layout);
+                open::memory_facts(of_threads, &scenario.name)
             })
             .collect();
         let usage = UsageCounters::find(&roots, &pinned);

@@ -62,6 +62,11 @@ pub(crate) fn used_gpu_bytes(gpu: u32) -> Result<u64, MemoryError> {
     cuda::used_bytes(gpu)
 }
 
+/// Number of GPUs that the driver offers to this process; 0 if there is no driver.
+pub(crate) fn gpu_count() -> u32 {
+    cuda::count()
+}
+
 impl Memory {
     fn new(kind: MemoryKind, length: usize, backing: Backing) -> Arc<Self> {
         Arc::new(Self {

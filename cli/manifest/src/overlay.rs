@@ -56,6 +56,9 @@ impl Overlay {
             for scenario in &mut spec.scenarios {
                 scenario.memory = memory;
                 scenario.target_memory = None;
+                if let Some(segment) = &mut scenario.segment_transfer {
+                    segment.use_vram = false;
+                }
             }
         }
         if let Some(devices) = &self.devices {

@@ -263,7 +263,7 @@ pub fn settings(report: &Report<'_>) -> Vec<String> {
     let kinds = plan
         .scenarios
         .iter()
-        .flat_map(|scenario| scenario.assignment.memory_kinds());
+        .flat_map(|scenario| scenario.assignment.distinct_memory_kinds());
     let memory = distinct(kinds.map(|kind| match kind {
         MemoryKind::Heap => "heap",
         MemoryKind::HugePages => "huge pages",

@@ -149,7 +149,13 @@ fn devices(plan: &Plan) -> Option<String> {
         .scenarios
         .iter()
         .any(|scenario| scenario.assignment.uses(MemoryKind::Cuda));
+    let segments_use_all_gpus = devices.gpus.is_empty()
+        && plan.scenarios.iter().any(|scenario| {
+            let assignment = &scenario.assignment;
+            assignment.workload.has_segments() && assignment.uses(MemoryKind::Cuda)
+        });
     let memory = match (uses_gpu, devices.gpus.as_slice(), devices.numa_node) {
+        _ if segments_use_all_gpus => "all GPUs of a worker".to_owned(),
         (true, [] | [_], _) => format!("GPU {}", devices.gpu(0)),
         (true, gpus, _) => format!("GPUs {}, each", join(gpus)),
         (false, _, Some(node)) => format!("host memory on NUMA node {node}"),

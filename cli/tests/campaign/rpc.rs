@@ -2,7 +2,7 @@
 
 mod cgroup;
 mod footprint;
-mod gpu;
+pub mod gpu;
 mod lost_peer;
 
 use std::time::{Duration, Instant};

@@ -1,9 +1,10 @@
 //! The Transfer Engine Benchmark scenario, over UCX and libfabric.
 
 use crds::record::{CaseRecord, CaseResult, Posted};
-use crds::v1alpha1::{ArmResult, FabricProof};
+use crds::v1alpha1::{ArmResult, FabricProof, MemoryKind};
 
 use super::harness::{RunningCommand, TestDir, workspace};
+use super::rpc::gpu::runner_with_driver;
 use super::stored_run::StoredRun;
 
 /// Runs an example for two rounds with the additional `fields` in its workload, and returns its output and results.
@@ -121,4 +122,41 @@ fn mix_reads_back_what_it_writes_in_shared_memory() {
             assert_eq!(2 * reads, posted.operations);
         }
     }
+}
+
+/// The loopback transport cannot access GPU memory: only the scenario whose segment has VRAM fails, with a cause that names
+/// it, and the segment with DRAM is measured.
+#[test]
+fn a_segment_whose_gpu_memory_cannot_be_used_fails_alone() {
+    let (dir, driver) = (TestDir::new(), tempfile::tempdir().unwrap());
+    let Some(runner) = runner_with_driver(&dir, driver.path()) else {
+        return;
+    };
+    let segment = "sizes: [4Ki], batch: 4, threads: 3, duration: 100ms";
+    let manifest = format!(
+        "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {{name: vram-segment}}\nspec:\n  baseline: a\n  \
+         variants: [{{name: a}}]\n  transport: {{loopback: {{}}}}\n  resources: {{gpus: 2}}\n  \
+         sampling: {{rounds: 1, control: false}}\n  scenarios:\n  - {{name: dram, segmentTransfer: {{{segment}}}}}\n  \
+         - {{name: both, segmentTransfer: {{{segment}, useVram: true}}}}\n"
+    );
+    let output = RunningCommand::start(dir.run_with(&runner, &dir.manifest(&manifest))).wait();
+    let stored = StoredRun::read(&dir.run_dir("vram-segment"));
+    let failures = format!("{:?}", stored.failures());
+    assert!(
+        failures.contains("cannot access GPU memory"),
+        "{failures}\n{output}"
+    );
+    for case in stored.cases() {
+        let is_measured = matches!(case.result, CaseResult::Measured(_) | CaseResult::Checked(_));
+        assert_eq!(is_measured, case.scenario == "dram", "{case:?}");
+    }
+    for endpoints in stored.endpoints() {
+        let memory = &endpoints.fabric.as_ref().unwrap().memory;
+        let kinds: Vec<_> = memory
+            .iter()
+            .map(|one| (one.scenario.as_str(), one.kind))
+            .collect();
+        assert_eq!(kinds, [("dram", MemoryKind::Heap), ("both", MemoryKind::Heap)]);
+    }
+    assert!(output.to_string().contains("Heap and Cuda"), "{output}");
 }

@@ -56,16 +56,36 @@ pub fn scenarios_by_area<'a>(
 }
 
 impl ScenarioAssignment {
-    /// Kinds of memory of the initiator's and the target's buffers.
+    /// Kinds of memory of the initiator's and the target's buffers, except for threads with a
+    /// [second kind](Workload::second_memory).
     pub fn memory_kinds(&self) -> [MemoryKind; 2] {
         [self.memory, self.target_memory.unwrap_or(self.memory)]
     }
 
-    /// Kinds of memory that either side uses, the initiator's first.
+    /// Kinds of memory of the initiator's and the target's buffers of thread `thread` of a pair.
+    pub fn memory_kinds_of(&self, thread: u32) -> [MemoryKind; 2] {
+        match self.workload.second_memory() {
+            Some((kind, first)) if thread >= first => [kind; 2],
+            _ => self.memory_kinds(),
+        }
+    }
+
+    /// Kinds of memory that either side uses on any thread: the initiator's, the target's, and the second kind.
     pub fn distinct_memory_kinds(&self) -> impl Iterator<Item = MemoryKind> {
         let [initiator, target] = self.memory_kinds();
         let other = (initiator != target).then_some(target);
-        [initiator].into_iter().chain(other)
+        let second = self.workload.second_memory().map(|(kind, _)| kind);
+        let second = second.filter(|kind| ![initiator, target].contains(kind));
+        [initiator].into_iter().chain(other).chain(second)
+    }
+
+    /// Whether thread `thread` of a pair needs memory of `kind` on either side. If the threads do not use different kinds,
+    /// every thread has the memory, including threads that only other scenarios use.
+    pub fn uses_on_thread(&self, kind: MemoryKind, thread: u32) -> bool {
+        match self.workload.second_memory() {
+            None => self.uses(kind),
+            Some(_) => thread < self.workload.threads() && self.memory_kinds_of(thread).contains(&kind),
+        }
     }
 
     /// Whether a GPU holds the payload of any arm, with or without a transport.
@@ -73,9 +93,15 @@ impl ScenarioAssignment {
         self.uses(MemoryKind::Cuda) || self.workload.gpu().is_some()
     }
 
-    /// Whether either side uses memory of `kind`.
+    /// Number of threads of a pair that use GPU memory, if the scenario uses any.
+    pub fn threads_on_gpus(&self) -> u32 {
+        let first = self.workload.second_memory().map_or(0, |(_, first)| first);
+        self.workload.threads().saturating_sub(first)
+    }
+
+    /// Whether either side uses memory of `kind` on any thread.
     pub fn uses(&self, kind: MemoryKind) -> bool {
-        self.memory_kinds().contains(&kind)
+        self.distinct_memory_kinds().any(|used| used == kind)
     }
 
     /// Whether the two sides use different kinds of memory.
@@ -167,6 +193,26 @@ mod tests {
             )),
             max_size_bytes: size,
         }
+    }
+
+    #[test]
+    fn the_last_half_of_the_threads_uses_the_second_kind_on_both_sides() {
+        use MemoryKind::{Cuda, Heap, SharedMemory};
+        let mut scenario = writes(1 << 20, SharedMemory, None);
+        let Workload::Transfer(transfer) = &mut scenario.workload else {
+            panic!("not a transfer")
+        };
+        (transfer.threads, transfer.second_memory) = (5, Some(Cuda));
+        let kinds: Vec<_> = (0..5).map(|thread| scenario.memory_kinds_of(thread)).collect();
+        assert_eq!(kinds[..3], [[SharedMemory; 2]; 3]);
+        assert_eq!(kinds[3..], [[Cuda; 2]; 2]);
+        assert!(scenario.distinct_memory_kinds().eq([SharedMemory, Cuda]));
+        assert!(scenario.needs_gpu() && !scenario.uses(Heap) && !scenario.has_different_kinds());
+        let on_gpu: Vec<_> = (0..6)
+            .map(|thread| scenario.uses_on_thread(Cuda, thread))
+            .collect();
+        assert_eq!(on_gpu, [false, false, false, true, true, false]);
+        assert!((0..6).all(|thread| writes(1, Heap, Some(Cuda)).uses_on_thread(Cuda, thread)));
     }
 
     #[test]

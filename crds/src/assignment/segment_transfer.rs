@@ -1,7 +1,7 @@
 //! Workload of the Transfer Engine Benchmark scenario.
 
 use super::{Extent, TransferWorkload, Workload};
-use crate::v1alpha1::{SegmentTransfer, SegmentWorkload, TransferOperation};
+use crate::v1alpha1::{MemoryKind, SegmentTransfer, SegmentWorkload, TransferOperation};
 
 impl SegmentTransfer {
     /// Returns the workload with the measured extent `measured`.
@@ -18,6 +18,7 @@ impl SegmentTransfer {
             threads: self.threads,
             read_back,
             segments: true,
+            second_memory: self.use_vram.then_some(MemoryKind::Cuda),
             warmup: Extent::Iterations(self.warmup_batches.saturating_mul(requests_per_batch)),
             ..TransferWorkload::new(operation, self.batch, measured)
         })

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{CommandWorkload, Delivery, ServingWorkload};
 use crate::v1alpha1::{
-    Direction, OpenLoop, PingPongOperation, RpcChannel, RpcPattern, TransferBuffers, TransferOperation,
+    Direction, MemoryKind, OpenLoop, PingPongOperation, RpcChannel, RpcPattern, TransferBuffers,
+    TransferOperation,
 };
 
 /// Workload of a scenario.
@@ -76,6 +77,10 @@ pub struct TransferWorkload {
     /// is timed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub segments: bool,
+    /// Kind of memory of the buffers of the last `threads / 2` threads on both sides. If unset, all threads use the
+    /// scenario's memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_memory: Option<MemoryKind>,
     /// Number of measured transfers per thread, or duration of the measurement.
     pub measured: Extent,
     /// Number of warm-up transfers per thread, or duration of the warm-up.
@@ -98,6 +103,7 @@ impl TransferWorkload {
             ping: false,
             read_back: false,
             segments: false,
+            second_memory: None,
             measured,
             warmup: Extent::Iterations(0),
         }
@@ -230,6 +236,22 @@ impl Workload {
     /// Whether each thread uses one NUMA node, and every transfer in flight has separate memory.
     pub fn has_segments(&self) -> bool {
         matches!(self, Self::Transfer(transfer) if transfer.segments)
+    }
+
+    /// Kind of memory of the last threads of a pair, and the number of the first of them; `None` if all threads use the
+    /// scenario's memory.
+    pub fn second_memory(&self) -> Option<(MemoryKind, u32)> {
+        match self {
+            Self::Transfer(transfer) => {
+                let first = transfer.threads.div_ceil(2);
+                transfer.second_memory.map(|kind| (kind, first))
+            }
+            Self::PingPong(_)
+            | Self::Rpc(_)
+            | Self::MemoryFootprint(_)
+            | Self::Command(_)
+            | Self::ParameterServing(_) => None,
+        }
     }
 
     /// Number of initiator threads. In parameter serving, each worker has one.

@@ -1,6 +1,6 @@
 //! Environment of a measurement: machine, limits, library, endpoints and setup cost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -394,6 +394,17 @@ pub struct MemoryFacts {
     /// NUMA node of the pages. Unset if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numa_node: Option<u32>,
+    /// PCI addresses of the GPUs that hold the memory of the threads. Empty for host memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<String>,
+}
+
+impl FabricFacts {
+    /// PCI addresses of the GPUs that hold memory of any scenario, without duplicates.
+    pub fn gpus(&self) -> BTreeSet<&str> {
+        let gpus = self.memory.iter().flat_map(|facts| &facts.gpus);
+        gpus.map(String::as_str).collect()
+    }
 }
 
 /// Setup cost of an arm on one worker in one round.

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Duration, Size};
 
+/// Minimum number of threads of a segment with DRAM and VRAM: one for each.
+pub const MIN_VRAM_THREADS: u32 = 2;
+
 /// Batches of reads or writes by several threads between the segments of two workers. A segment consists of memory on
 /// every NUMA node, and each thread uses the CPUs and the memory of one node. A thread starts its next batch when all
 /// requests of the previous one are complete.
@@ -28,6 +31,10 @@ pub struct SegmentTransfer {
     /// scenarios share them. Defaults to 4.
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub threads: u32,
+    /// Whether the segment also has memory on GPUs: on all GPUs of the worker, or on those in spec.devices.gpus. The last
+    /// half of the threads, rounded down, then transfers between GPU memory on both sides, and the other threads use the
+    /// scenario's memory, which must be Heap or SharedMemory. Requires at least 2 threads. Defaults to false.
+    pub use_vram: bool,
     /// Duration of the measurement in each case. Must not be shorter than sampling.minWindow. Defaults to 10s.
     pub duration: Duration,
     /// Number of warm-up batches per thread before the measurement. The first one is timed separately. Defaults to 10.
@@ -142,6 +149,7 @@ impl Default for SegmentTransfer {
             sizes: vec![Size(64 << 10)],
             batch: 16,
             threads: 4,
+            use_vram: false,
             duration: Duration(time::Duration::from_secs(10)),
             warmup_batches: 10,
             report_unit: RateUnit::GB,

@@ -3,11 +3,14 @@
 use crds::assignment::ScenarioAssignment;
 use crds::v1alpha1::MemoryKind;
 
-/// Kinds of memory that the two sides of a scenario use, for example `Heap` or `Heap, target Cuda`.
+/// Kinds of memory that the two sides of a scenario use, for example `Heap`, `Heap, target Cuda` or `Heap and Cuda`.
 pub fn memory_kinds(scenario: &ScenarioAssignment) -> String {
     // The payload of calls and footprints need not be in memory that a transport uses.
     if scenario.workload.gpu().is_some() {
         return format!("{:?}", MemoryKind::Cuda);
+    }
+    if let Some((second, _)) = scenario.workload.second_memory() {
+        return format!("{:?} and {second:?}", scenario.memory);
     }
     match scenario.memory_kinds() {
         [kind, target] if kind == target => format!("{kind:?}"),

@@ -104,8 +104,9 @@ class Run:
         number, length, name = key
         arm, scenario = self.plan.arm(name), self.plan.scenario(number)
         operations = [scenario.operation] + ["Read"] * scenario.reads_back
-        if any(other.is_mixed for other in self.plan.scenarios):
-            # The protocols do not name the kind of the remote memory, so they could belong to another scenario.
+        if scenario.second_memory or any(other.is_mixed for other in self.plan.scenarios):
+            # The protocols do not name the kind of the remote memory, so they could belong to another scenario. With two
+            # kinds of memory in a segment, different protocols serve the same operation.
             return {one: ([], False) for one in operations}
         chunks = arm.stripes(length, self.plan.rails)[1:]
         return {one: self.protocols.of_cell(name, one, chunks, arm.transport, scenario.on_gpu) for one in operations}

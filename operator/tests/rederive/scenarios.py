@@ -42,7 +42,9 @@ class Scenario:
         self.receivers = work.get("receivers", 1)
         self.on_gpu = spec.get("memory") == "Cuda"
         self.is_mixed = spec.get("targetMemory", spec.get("memory", "Heap")) != spec.get("memory", "Heap")
-        self.uses_gpu = "Cuda" in (spec.get("memory"), spec.get("targetMemory"))
+        # Kind of memory of the last half of the threads.
+        self.second_memory = work.get("secondMemory")
+        self.uses_gpu = "Cuda" in (spec.get("memory"), spec.get("targetMemory"), self.second_memory)
         self.integrity = spec.get("integrity", True) and not self.mode
         # Flows in the ManyToMany pattern always have a duration.
         self.timed = bool(work.get("duration")) or receivers is not None

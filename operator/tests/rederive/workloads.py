@@ -62,6 +62,7 @@ def segment_transfer(given):
         "batch": given["batch"],
         "threads": given["threads"],
         "duration": given["duration"],
+        "secondMemory": "Cuda" if given.get("useVram") else None,
     }
     return "transfer", fields, "Throughput"
 

@@ -8,7 +8,7 @@ use crds::assignment::Assignment;
 use crds::v1alpha1::{Devices, MemoryKind};
 
 use super::layout::{self, Layout};
-use crate::memory::{Memory, MemoryError};
+use crate::memory::{Memory, MemoryError, gpu_count};
 use crate::transport::{Region, Transport, TransportError};
 
 /// Result of allocating a buffer.
@@ -18,6 +18,8 @@ type Buffer = Result<Arc<Memory>, MemoryError>;
 #[derive(Debug)]
 pub struct Buffers {
     layouts: Vec<(MemoryKind, Layout)>,
+    /// For each thread of a flow, the kinds that it does not use. Such memory is not allocated.
+    unused: Vec<BTreeSet<usize>>,
     devices: Devices,
     threads: usize,
     /// Allocated buffers, by layout index and thread index.
@@ -37,9 +39,19 @@ impl Buffers {
             let of_kind = Layout::of_kind(assignment, kind).into_iter();
             of_kind.map(move |layout| (kind, layout))
         });
+        let layouts: Vec<(MemoryKind, Layout)> = layouts.collect();
+        let unused_by = |thread: u32| {
+            let numbered = layouts.iter().enumerate();
+            let unused = numbered.filter(|(_, (kind, _))| {
+                let mut scenarios = assignment.scenarios.iter();
+                !scenarios.any(|scenario| scenario.uses_on_thread(*kind, thread))
+            });
+            unused.map(|(index, _)| index).collect()
+        };
         Self {
-            layouts: layouts.collect(),
-            devices: assignment.devices.clone(),
+            unused: (0..layout::max_threads(assignment)).map(unused_by).collect(),
+            layouts,
+            devices: devices(assignment),
             threads: layout::thread_count(assignment, rank) as usize,
             allocated: BTreeMap::new(),
         }
@@ -54,6 +66,12 @@ impl Buffers {
     /// Number of threads that use the buffers.
     pub fn threads(&self) -> usize {
         self.threads
+    }
+
+    /// Whether a scenario uses memory of `kind`, an index into [`Buffers::layouts`], on `thread`.
+    pub(super) fn is_used(&self, kind: usize, thread: usize) -> bool {
+        let in_flow = thread.checked_rem(self.unused.len());
+        in_flow.is_none_or(|thread| !self.unused[thread].contains(&kind))
     }
 
     /// Size in bytes of the buffers of `kind`, an index into [`Buffers::layouts`].
@@ -85,7 +103,8 @@ impl Buffers {
         let kind = self
             .layouts
             .iter()
-            .position(|(kind, _)| *kind == MemoryKind::Cuda)?;
+            .position(|(kind, _)| *kind == MemoryKind::Cuda)
+            .filter(|kind| self.is_used(*kind, thread))?;
         let memory = self.get(kind, thread, None).ok()?;
         memory.pci().map(str::to_owned)
     }
@@ -111,6 +130,18 @@ impl Buffers {
             });
         buffer.clone()
     }
+}
+
+/// The devices in `assignment`. If it names no GPUs, segments in GPU memory use all GPUs that the driver offers.
+fn devices(assignment: &Assignment) -> Devices {
+    let mut devices = assignment.devices.clone();
+    let mut scenarios = assignment.scenarios.iter();
+    let has_segments_on_gpus =
+        scenarios.any(|scenario| scenario.workload.has_segments() && scenario.uses(MemoryKind::Cuda));
+    if devices.gpus.is_empty() && has_segments_on_gpus {
+        devices.gpus = (0..gpu_count()).collect();
+    }
+    devices
 }
 
 /// Checks that host memory is on the NUMA node in `devices` if it is set, and otherwise on `node`, the node of the

@@ -46,6 +46,13 @@ pub(super) struct Binding {
 #[derive(Clone, Debug)]
 pub(super) struct PreferredLocation(Option<Location>);
 
+impl PreferredLocation {
+    /// The location of the GPU with this PCI address.
+    pub(super) fn of_gpu(pci: String) -> Self {
+        Self(Some(Location::Gpu(pci)))
+    }
+}
+
 /// Properties of the allocated and registered memory of one kind.
 #[derive(Clone, Debug)]
 pub(super) struct KindFacts {
@@ -60,13 +67,14 @@ pub(super) struct KindFacts {
 
 impl KindFacts {
     /// Creates the record entry for a scenario that uses this memory.
-    pub(super) fn for_scenario(&self, scenario: &str) -> MemoryFacts {
+    fn for_scenario(&self, scenario: &str) -> MemoryFacts {
         MemoryFacts {
             scenario: scenario.to_owned(),
             kind: self.kind,
             bytes: self.bytes,
             registration: self.registration.to_owned(),
             numa_node: self.numa_node,
+            gpus: self.gpu.iter().cloned().collect(),
         }
     }
 
@@ -82,6 +90,21 @@ impl KindFacts {
             None => self.numa_node.map(Location::NumaNode),
         }
     }
+}
+
+/// Creates the record entry of `scenario` for the memory of one layout, which `of_threads` contains for each thread; `None`
+/// if no thread has it. The entry describes the memory of the first thread, and names the GPUs of all threads.
+pub(super) fn memory_facts<'a>(
+    mut of_threads: impl Iterator<Item = &'a KindFacts>,
+    scenario: &str,
+) -> Option<MemoryFacts> {
+    let mut facts = of_threads.next()?.for_scenario(scenario);
+    for gpu in of_threads.filter_map(|thread| thread.gpu.as_ref()) {
+        if !facts.gpus.contains(gpu) {
+            facts.gpus.push(gpu.clone());
+        }
+    }
+    Some(facts)
 }
 
 /// Memory locations of a thread, by kind. GPU memory comes first, because NICs are chosen near it.
@@ -142,12 +165,15 @@ fn open_on_thread<T: Transport>(
     // measurements below must cover only opening and registration.
     let kinds = buffers.layouts().len();
     // Memory that the library allocates exists only after the transport has been opened.
+    let is_used: Vec<bool> = (0..kinds).map(|kind| buffers.is_used(kind, number)).collect();
     let allocated: Vec<_> = match config.spec.allocates_memory() {
         true => Vec::new(),
-        false => (0..kinds).map(|kind| buffers.get(kind, number, node)).collect(),
+        false => (0..kinds)
+            .map(|kind| is_used[kind].then(|| buffers.get(kind, number, node)))
+            .collect(),
     };
     let near = near.unwrap_or_else(|| {
-        let location = location(allocated.iter().flatten(), cpu.is_some());
+        let location = location(allocated.iter().flatten().flatten(), cpu.is_some());
         PreferredLocation(location.or_else(|| config.location.clone()))
     });
     let config = &OpenConfig {
@@ -169,8 +195,14 @@ fn open_on_thread<T: Transport>(
     let mut registered_bytes = control_bytes;
     let (mut data, mut memory_failures, mut memory) = (Vec::new(), Vec::new(), Vec::new());
     let mut allocated = allocated.into_iter();
-    for kind in 0..kinds {
-        let registered = match allocated.next() {
+    for (kind, is_used) in is_used.into_iter().enumerate() {
+        let allocated = allocated.next().flatten();
+        if !is_used {
+            data.push(None);
+            memory_failures.push(None);
+            continue;
+        }
+        let registered = match allocated {
             None => buffers
                 .allocate_with(&mut transport, kind, node)
                 .map_err(case_failure),

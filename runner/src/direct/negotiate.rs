@@ -243,6 +243,7 @@ mod tests {
                 run: "1".into(),
                 bytes: 1,
                 memory: MemoryKind::Heap,
+                use_vram: false,
                 time_limit_seconds: 60,
             }),
             transport: None,

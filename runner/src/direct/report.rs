@@ -34,6 +34,9 @@ pub struct Report {
     pub transport: RequestedTransport,
     /// Kind of memory on both sides.
     pub memory: MemoryKind,
+    /// Kind of memory on both sides for the last half of the threads, if it differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second_memory: Option<MemoryKind>,
     /// Client, which posts first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<Side>,
@@ -186,6 +189,10 @@ impl Report {
             started_at,
             transport: request.transport.clone(),
             memory: request.memory,
+            second_memory: request
+                .scenarios
+                .iter()
+                .find_map(|scenario| Some(scenario.workload().second_memory()?.0)),
             client,
             server,
             scenarios,

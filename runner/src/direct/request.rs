@@ -19,9 +19,10 @@ use bounds::{RequestSnafu, check_within};
 
 pub use bounds::{MAX_OPERATIONS, RequestError};
 pub use limits::{AcceptedScenarios, DEFAULT_MAX_BYTES, Limits, Roles, SegmentLimits};
-pub use scenario::RequestedScenario;
+pub use scenario::{RequestedScenario, SEGMENT_TRANSFER};
 pub use segment::{
-    MAX_REQUEST_BYTES, MAX_SEGMENT_BYTES, check_segment_transfer, check_time_limit, offered_bytes,
+    MAX_REQUEST_BYTES, MAX_SEGMENT_BYTES, check_segment_transfer, check_time_limit, memory_names,
+    offered_bytes,
 };
 pub use transport::{RequestedTransport, transport_names};
 

@@ -5,10 +5,11 @@
 //! opens a session, in which both sides start new instrument processes, as in every measurement. The target deregisters
 //! its own segment before a session and registers it again afterwards, so that its memory is never allocated twice.
 //!
-//! [`target`], [`initiator`], [`registered`] and [`metadata`] perform I/O. The other modules do not.
+//! [`target`], [`initiator`], [`memory`], [`registered`] and [`metadata`] perform I/O. The other modules do not.
 
 pub mod flags;
 pub mod initiator;
+mod memory;
 pub mod metadata;
 mod registered;
 pub mod target;

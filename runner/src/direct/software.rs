@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crds::assignment::Workload;
-use crds::protocols::{self, ReportedProtocols};
+use crds::protocols::{self, ReportedProtocols, ServingProtocols};
 use crds::record::{FabricFacts, Record};
 use crds::v1alpha1::{Answer, MemoryKind, TransferOperation, TransportSpec};
 
@@ -47,7 +47,11 @@ pub(super) fn emulated_operations(
     let stripes = STRIPING.stripes(scenario.size_bytes(), transport.rails().into());
     let chunks = [stripes.chunk_bytes, stripes.last_chunk_bytes];
     let answer = |operation| {
-        let found = protocols::serving(reported, transport, operation, memory, chunks);
+        // With two kinds of memory, different protocols serve the same operation, so what they say remains unknown.
+        let found = match transfer.second_memory {
+            Some(_) => ServingProtocols::default(),
+            None => protocols::serving(reported, transport, operation, memory, chunks),
+        };
         let facts = fabrics
             .into_iter()
             .flatten()

@@ -12,6 +12,7 @@ use crds::v1alpha1::Answer;
 
 use super::metrics::{Distribution, Metrics, Throughput};
 use super::report::{CpuPercent, Report, ScenarioReport, ScenarioState, Side};
+use super::request::SEGMENT_TRANSFER;
 
 /// Formats the report.
 pub fn format(report: &Report) -> String {
@@ -47,6 +48,9 @@ fn add_side(text: &mut String, name: &str, side: &Side) {
         for rail in &fabric.rails {
             add(text, "", &rail_text(rail));
         }
+        if let Some(memory) = segment_memory(fabric) {
+            add(text, "", &memory);
+        }
     }
     if let Some(cold) = &side.cold {
         add(text, "", &setup(cold));
@@ -61,6 +65,21 @@ fn library(fabric: &FabricFacts) -> String {
         ),
         None => format!("provider {}", fabric.provider),
     }
+}
+
+/// Memory of a segment, by kind; `None` if the scenario has no segment.
+fn segment_memory(fabric: &FabricFacts) -> Option<String> {
+    let of_segment = fabric
+        .memory
+        .iter()
+        .filter(|facts| facts.scenario == SEGMENT_TRANSFER);
+    let kinds: Vec<String> = of_segment
+        .map(|facts| match facts.gpus.as_slice() {
+            [] => format!("{:?}", facts.kind),
+            gpus => format!("{:?} on GPU {}", facts.kind, gpus.join(", GPU ")),
+        })
+        .collect();
+    (!kinds.is_empty()).then(|| format!("memory: {}", kinds.join(" and ")))
 }
 
 fn setup(cold: &ColdRecord) -> String {

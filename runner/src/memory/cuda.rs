@@ -59,6 +59,14 @@ pub(super) fn used_bytes(gpu: u32) -> Result<u64, MemoryError> {
         .map_err(|failure| unavailable(0, format!("device {gpu}: {}", describe(&failure))))
 }
 
+/// Number of GPUs that the driver offers to this process; 0 if there is no driver, or the driver fails.
+pub(super) fn count() -> u32 {
+    if driver_present() {
+        return device_count().unwrap_or(0);
+    }
+    0
+}
+
 /// Fails if no driver can be loaded. `bytes` is the size for which it is needed.
 fn require_driver(bytes: usize) -> Result<(), MemoryError> {
     if driver_present() {

@@ -25,9 +25,10 @@ impl Role {
         }
     }
 
-    /// Kind of memory that the side with this role uses in `scenario`.
-    pub fn memory_kind(self, scenario: &ScenarioAssignment) -> MemoryKind {
-        let [initiator, target] = scenario.memory_kinds();
+    /// Kind of memory that thread `thread` of the side with this role uses in `scenario`.
+    pub fn memory_kind(self, scenario: &ScenarioAssignment, thread: usize) -> MemoryKind {
+        let thread = u32::try_from(thread).unwrap_or(u32::MAX);
+        let [initiator, target] = scenario.memory_kinds_of(thread);
         match self {
             Self::Initiator => initiator,
             Self::Target => target,

@@ -45,6 +45,19 @@ struct Flow<'a> {
     index: usize,
     gate: Gate,
     setup: Setup<'a>,
+    /// Setup of the threads whose buffers are in the scenario's second kind of memory, and the number of the first of
+    /// them; `None` if all threads have the same setup.
+    second: Option<(u32, Setup<'a>)>,
+}
+
+impl<'a> Flow<'a> {
+    /// Setup of thread `thread` of the flow.
+    fn setup_of(&self, thread: usize) -> &Setup<'a> {
+        match &self.second {
+            Some((first, setup)) if thread >= *first as usize => setup,
+            _ => &self.setup,
+        }
+    }
 }
 
 /// Runs this side of a case.
@@ -80,10 +93,11 @@ pub fn run_flows<T: Transport>(
         .unwrap_or_else(|failure| cases.iter().map(|_| Err(failure.clone())).collect())
 }
 
-/// Layout indexes of the memory that `case` uses on this side and on the peer.
+/// Layout indexes of the memory that thread `thread` of `case` uses on this side and on the peer.
 fn layout_indexes<T: Transport>(
     endpoints: &ArmEndpoints<T>,
     case: &Case<'_>,
+    thread: u32,
 ) -> Result<BufferLayouts, CaseFailure> {
     // A case that sends no payload over the fabric can use any memory of the kind.
     let off_fabric = case.scenario.workload.is_off_fabric(case.arm.channel);
@@ -94,7 +108,7 @@ fn layout_indexes<T: Transport>(
     };
     let largest = case.scenario.max_size_bytes;
     let index = |role: Role| {
-        let kind = role.memory_kind(case.scenario);
+        let kind = role.memory_kind(case.scenario, thread as usize);
         layout::position(&endpoints.layouts, kind, needed).filter(|_| case.size_bytes <= largest)
     };
     let (Some(own), Some(peer)) = (index(case.role), index(case.role.other())) else {
@@ -129,7 +143,11 @@ fn run_concurrently<T: Transport>(
         return Err(failure.clone());
     }
     let thread_count = first.scenario.workload.threads();
-    let buffers = layout_indexes(endpoints, first)?;
+    let buffers = layout_indexes(endpoints, first, 0)?;
+    let second = match first.scenario.workload.second_memory() {
+        Some((_, thread)) => Some((thread, layout_indexes(endpoints, first, thread)?)),
+        None => None,
+    };
     let rails = rails(endpoints);
     let flow_threads = endpoints.threads_per_flow.max(1);
     let needed = flow_threads * (cases.len() - 1) + thread_count as usize;
@@ -149,17 +167,21 @@ fn run_concurrently<T: Transport>(
     let flows: Vec<Flow<'_>> = cases
         .iter()
         .enumerate()
-        .map(|(index, case)| Flow {
-            index,
-            gate: Gate::new(thread_count),
-            setup: Setup {
+        .map(|(index, case)| {
+            let setup = |buffers: BufferLayouts| Setup {
                 case,
                 buffers: Some(buffers),
                 layout: endpoints.layouts[buffers.own].1,
                 polling,
                 facts: endpoints.facts().clone(),
                 publication: publication.as_ref(),
-            },
+            };
+            Flow {
+                index,
+                gate: Gate::new(thread_count),
+                setup: setup(buffers),
+                second: second.map(|(thread, buffers)| (thread, setup(buffers))),
+            }
         })
         .collect();
     let all_threads = thread_count * flows.len() as u32;
@@ -190,7 +212,7 @@ fn run_concurrently<T: Transport>(
     };
     let results = match (&mut endpoints.threads[..], &flows[..], flow_coordinator) {
         ([thread], [flow], None) if endpoints.uses_main_thread => {
-            let result = calling_thread::run(|| run_thread(thread, &flow.gate, &flow.setup, side));
+            let result = calling_thread::run(|| run_thread(thread, &flow.gate, flow.setup_of(0), side));
             vec![vec![result.map_err(panicked)?]]
         }
         (threads, flows, flow_coordinator) => {
@@ -234,7 +256,9 @@ fn run_threads<'e, T: Transport + 'e>(
                 };
                 let started = thread::Builder::new()
                     .name(format!("measure-{number}"))
-                    .spawn_scoped(scope, move || run_thread(thread, &flow.gate, &flow.setup, side));
+                    .spawn_scoped(scope, move || {
+                        run_thread(thread, &flow.gate, flow.setup_of(number), side)
+                    });
                 started.map_err(|error| {
                     flow.gate.fail(FailureReason::Internal);
                     if let Some(phases) = side.phases {

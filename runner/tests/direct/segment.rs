@@ -169,7 +169,7 @@ fn requests_that_do_not_fit_the_segment_are_rejected_with_its_name() {
         ),
         (
             &["--shmfs"],
-            "use the same --shmfs and --use-vram as on the target",
+            "use the same --shmfs, --use-dram and --use-vram as on the target",
         ),
         (
             &["--duration", "0"],
@@ -298,4 +298,75 @@ fn a_duration_beyond_the_targets_time_limit_is_refused() {
     assert_eq!(long.status.code(), Some(2), "{long:?}");
     assert!(long.stderr.contains("--duration is 5000"), "{long:?}");
     assert_eq!(target.stop("TERM").status.code(), Some(0));
+}
+
+/// Directory in which the dynamic linker finds `libcuda`: the simulated driver of the memory tests, or a file that is not a
+/// library. `None` if there is no C compiler.
+fn cuda_directory(has_driver: bool) -> Option<tempfile::TempDir> {
+    let directory = tempfile::tempdir().unwrap();
+    let library = directory.path().join("libcuda.so.1");
+    if !has_driver {
+        for name in ["libcuda.so.1", "libcuda.so"] {
+            std::fs::write(directory.path().join(name), "").unwrap();
+        }
+        return Some(directory);
+    }
+    let mut compile = Command::new("cc");
+    compile.args(["-shared", "-fPIC", "-pthread", "-o"]).arg(&library);
+    compile.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/src/memory/tests/driver.c"));
+    match compile.status() {
+        Ok(status) => assert!(status.success()),
+        Err(error) => {
+            println!("skipped: there is no C compiler: {error}");
+            return None;
+        }
+    }
+    Some(directory)
+}
+
+/// Without a usable GPU, a segment has only DRAM unless VRAM is requested, and the target says so.
+#[test]
+fn a_segment_has_vram_only_if_it_can() {
+    for (has_driver, reason, requested) in [
+        (false, "there is no GPU", "--use-vram needs a GPU"),
+        // The simulated driver has GPUs, but libfabric's tcp provider cannot access their memory.
+        (true, "its VRAM cannot be used: ", "GPU memory"),
+    ] {
+        let Some(directory) = cuda_directory(has_driver) else {
+            return;
+        };
+        let target = |flags: &[&str]| {
+            let mut command = runner();
+            command.env("LD_LIBRARY_PATH", directory.path());
+            command.args(["target", "--provider", "tcp"]).args(with(flags));
+            command
+        };
+        let process = Process::start(&mut target(&[]));
+        let command = process.wait_for_line("fabricbench-runner initiator ");
+        assert!(command.contains(" --use-vram=false"), "{command}");
+        process.wait_for_line("ready; ");
+        let command: Vec<&str> = command.split_whitespace().skip(1).collect();
+        let initiator = finish(runner().env("LD_LIBRARY_PATH", directory.path()).args(&command));
+        assert!(initiator.status.success(), "{initiator:?}");
+        assert!(initiator.stdout.contains("memory: Heap\n"), "{initiator:?}");
+        // The memory of the two sides must be the same.
+        let cuda = finish(
+            runner()
+                .env("LD_LIBRARY_PATH", directory.path())
+                .args(&command)
+                .args(["--use-dram=false", "--use-vram"]),
+        );
+        assert!(!cuda.status.success(), "{cuda:?}");
+        let signal = Command::new("kill").arg(process.id().to_string()).status();
+        assert!(signal.unwrap().success());
+        let output = process.finish();
+        assert!(output.status.success(), "{output:?}");
+        let note = format!("the segment has only DRAM, because {reason}");
+        assert!(output.stderr.contains(&note), "{output:?}");
+        for flags in [&["--use-vram"][..], &["--use-dram=false"]] {
+            let output = finish(&mut target(flags));
+            assert!(!output.status.success(), "{output:?}");
+            assert!(output.stderr.contains(requested), "{output:?}");
+        }
+    }
 }

@@ -15,7 +15,7 @@ const ALLOCATED_MIB: u64 = (1 << 20) + (64 << 10);
 
 /// Compiles the driver in the directory of the runner that it returns. Prints a message and returns `None` if there is no
 /// C compiler.
-fn runner_with_driver(dir: &TestDir, directory: &std::path::Path) -> Option<String> {
+pub fn runner_with_driver(dir: &TestDir, directory: &std::path::Path) -> Option<String> {
     let mut compile = Command::new("cc");
     compile
         .args(["-shared", "-fPIC", "-pthread", "-o"])

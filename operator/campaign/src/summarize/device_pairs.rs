@@ -211,6 +211,7 @@ mod tests {
                 bytes: 1,
                 registration: String::new(),
                 numa_node: Some(1),
+                gpus: Vec::new(),
             }],
             ..FabricFacts::default()
         };

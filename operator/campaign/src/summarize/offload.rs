@@ -102,9 +102,11 @@ pub(super) fn protocols_of(
     let (Some(arm), Some(reported)) = (plan.arms.get(cell.arm), endpoints.protocols(cell.arm)) else {
         return OperationProtocols::default();
     };
-    // The reported protocols do not name the kind of the remote memory, so they could belong to another scenario.
+    // The reported protocols do not name the kind of the remote memory, so they could belong to another scenario. With two
+    // kinds of memory in a segment, different protocols serve the same operation.
     let mut scenarios = plan.scenarios.iter();
-    if scenarios.any(|other| other.assignment.has_different_kinds()) {
+    let has_two_kinds = scenario.assignment.workload.second_memory().is_some();
+    if has_two_kinds || scenarios.any(|other| other.assignment.has_different_kinds()) {
         return OperationProtocols::default();
     }
     let transport = plan.transport_of(arm);

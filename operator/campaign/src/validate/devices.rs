@@ -38,7 +38,7 @@ fn check_gpus(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: 
         .iter()
         .filter(|scenario| scenario.assignment.needs_gpu());
     let most_threads = gpu_scenarios
-        .map(|scenario| scenario.assignment.workload.threads())
+        .map(|scenario| scenario.assignment.threads_on_gpus())
         .max();
     let used = most_threads.unwrap_or(0);
     if gpus.len() > used as usize {

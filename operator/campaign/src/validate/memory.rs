@@ -38,12 +38,13 @@ pub(super) fn check(
     }
 }
 
-/// Path of the field that selects `kind` for one of the sides of `scenario`; `None` if neither side uses it.
+/// Path of the field that selects `kind` for one of the sides or for some threads of `scenario`; `None` if it is not used.
 pub(super) fn field_with(scenario: &ValidatedScenario, kind: MemoryKind) -> Option<String> {
     let [initiator, target] = scenario.assignment.memory_kinds();
     let name = match kind {
         _ if initiator == kind => "memory",
         _ if target == kind => "targetMemory",
+        _ if scenario.assignment.uses(kind) => "segmentTransfer.useVram",
         _ => return None,
     };
     Some(format!("spec.scenarios[{}].{name}", scenario.index))

@@ -764,6 +764,13 @@ pub enum ProblemKind {
         "`Cuda` memory needs a GPU, but `spec.resources.gpus` is 0. Request one, or use `Heap`"
     ))]
     NoGpu,
+    /// A segment with GPU memory has no host memory, other memory on the target, or a single thread.
+    #[snafu(display(
+        "a segment with DRAM and VRAM needs at least 2 threads, and `memory: Heap` or `SharedMemory` on both sides. Set \
+         `threads` or `memory`, remove `targetMemory`, or use `memory: Cuda` without `useVram` for a segment that has only \
+         GPU memory"
+    ))]
+    Vram,
     /// A variant injects messages from device memory.
     #[snafu(display(
         "messages in GPU memory (`Cuda`) cannot be injected, but variant \"{variant}\" injects messages of {size}. Use \

@@ -10,8 +10,8 @@ use crds::assignment::{
 };
 use crds::units::{self, Size};
 use crds::v1alpha1::{
-    Arrivals, BenchmarkRunSpec, Load, ManyToMany, MemoryKind, Metric, OpenLoop, PingPong, Rpc, Scenario,
-    ScenarioWorkload, SizeOperations, SmallMessages, Transfer,
+    Arrivals, BenchmarkRunSpec, Load, MIN_VRAM_THREADS, ManyToMany, MemoryKind, Metric, OpenLoop, PingPong,
+    Rpc, Scenario, ScenarioWorkload, SegmentTransfer, SizeOperations, SmallMessages, Transfer,
 };
 
 use super::problem::Reporter;
@@ -132,6 +132,7 @@ impl ScenarioExpander<'_> {
             ScenarioWorkload::PingpongFlag(given) => self.counted_workload(given),
             ScenarioWorkload::StreamingDuplex(given) => self.counted_workload(given),
             ScenarioWorkload::SegmentTransfer(given) => {
+                self.check_vram(scenario, given);
                 given.workload(self.checked_extent(field, None, Some(given.duration)))
             }
             ScenarioWorkload::Rpc(given) => self.rpc(given),
@@ -184,6 +185,18 @@ impl ScenarioExpander<'_> {
         }
     }
 
+    /// Checks that a segment with GPU memory also has host memory and threads for both, on both sides.
+    fn check_vram(&mut self, scenario: &Scenario, given: &SegmentTransfer) {
+        if !given.use_vram {
+            return;
+        }
+        let target = scenario.target_memory.unwrap_or(scenario.memory);
+        let is_host = matches!(scenario.memory, MemoryKind::Heap | MemoryKind::SharedMemory);
+        if !is_host || target != scenario.memory || given.threads < MIN_VRAM_THREADS {
+            self.add("segmentTransfer.useVram", ProblemKind::Vram);
+        }
+    }
+
     /// Selects the GPU that holds the payload of calls and footprints that do not use a transport.
     fn set_gpu(&self, memory: MemoryKind, workload: &mut Workload) {
         let gpu = (memory == MemoryKind::Cuda).then_some(self.gpu);
@@ -219,8 +232,8 @@ impl ScenarioExpander<'_> {
             let numbers = given.workers_in_pod(self.many_to_many.is_some());
             serving.workers = numbers.iter().copied().max().unwrap_or(serving.workers);
         }
-        // Each worker allocates the memory of both kinds.
-        let kinds = largest.distinct_memory_kinds().count() as u64;
+        // Each worker allocates the memory of both sides' kinds. The threads of a segment use one kind each.
+        let kinds = if largest.has_different_kinds() { 2 } else { 1 };
         bytes_per_process(&largest, self.rails, self.many_to_many).saturating_mul(kinds)
     }
 

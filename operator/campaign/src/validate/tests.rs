@@ -2,7 +2,7 @@
 
 use crds::assignment::{Extent, Workload};
 use crds::striping::{NIXL_THRESHOLD_BYTES, StripingPolicy};
-use crds::v1alpha1::{Arrivals, BenchmarkRun, Direction, Metric, TransferOperation};
+use crds::v1alpha1::{Arrivals, BenchmarkRun, Direction, MemoryKind, Metric, TransferOperation};
 
 use super::*;
 
@@ -221,6 +221,33 @@ fn segment_transfer_has_the_benchmark_defaults() {
     // Each batch of writes is followed by a batch of reads.
     assert_eq!(mix_workload.warmup, Extent::Iterations(24));
     assert!(read_workload.segments && mix_workload.segments);
+}
+
+#[test]
+fn a_segment_with_vram_needs_host_memory_a_gpu_and_two_threads() {
+    let spec = |gpus: u32, fields: &str, segment: &str| {
+        let scenario =
+            format!("scenarios: [{{name: a, {fields} segmentTransfer: {{useVram: true, {segment}}}}}]");
+        format!("variants: [{{name: a}}]\nresources: {{gpus: {gpus}}}\n{TCP}{scenario}")
+    };
+    let valid = validate(&run(&spec(8, "memory: SharedMemory,", "threads: 5"))).unwrap();
+    let assignment = &valid.scenarios[0].assignment;
+    assert_eq!(assignment.workload.second_memory(), Some((MemoryKind::Cuda, 3)));
+    assert_eq!(assignment.threads_on_gpus(), 2);
+    for (gpus, fields, segment) in [
+        (8, "", "threads: 1"),
+        (8, "memory: Cuda,", ""),
+        (8, "memory: HugePages,", ""),
+        (8, "targetMemory: SharedMemory,", ""),
+        (0, "", ""),
+    ] {
+        let found = problems(&spec(gpus, fields, segment));
+        let expected = "spec.scenarios[0].segmentTransfer.useVram: ";
+        assert!(
+            found.iter().any(|problem| problem.starts_with(expected)),
+            "{found:?}"
+        );
+    }
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn check_allocation(
         );
     }
     for scenario in one_per_sweep(scenarios) {
-        let mut kinds = scenario.assignment.memory_kinds().into_iter();
+        let mut kinds = scenario.assignment.distinct_memory_kinds();
         if let Some(kind) = kinds.find(|kind| *kind != MemoryKind::Heap)
             && let Some(field) = memory::field_with(scenario, kind)
         {

@@ -71,8 +71,10 @@ pub struct SegmentLimits {
     /// Maximum number of bytes that all threads of an initiator may address together. Each side has two areas of this
     /// size.
     pub bytes: u64,
-    /// Kind of memory.
+    /// Kind of memory, or of the memory of the first half of the threads if the segment has two kinds.
     pub memory: MemoryKind,
+    /// Whether the segment also has GPU memory, for the last half of the threads.
+    pub use_vram: bool,
     /// Maximum duration of a session, in seconds.
     pub time_limit_seconds: u64,
 }

@@ -10,6 +10,8 @@ use super::bounds::{
     MAX_OPERATIONS, RequestError, RequestSnafu, check_operations, check_size, check_warmup, check_within,
 };
 
+/// Name of the scenario that transfers batches of requests to a segment.
+pub const SEGMENT_TRANSFER: &str = "segment-transfer";
 /// Description of the limit on the message size.
 const SERVER_LIMIT: &str = "server limit: --max-bytes";
 
@@ -37,7 +39,7 @@ impl RequestedScenario {
             Self::SmallMessages(_) => "small-messages",
             Self::PingpongFlag(_) => "pingpong-flag",
             Self::StreamingDuplex(_) => "streaming-duplex",
-            Self::SegmentTransfer(_) => "segment-transfer",
+            Self::SegmentTransfer(_) => SEGMENT_TRANSFER,
         }
     }
 

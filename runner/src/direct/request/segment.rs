@@ -1,7 +1,7 @@
 //! Batches of requests to a target's segment, and their bounds. Performs no I/O.
 
 use crds::units::Size;
-use crds::v1alpha1::SegmentTransfer;
+use crds::v1alpha1::{MIN_VRAM_THREADS, MemoryKind, SegmentTransfer};
 use snafu::ensure;
 
 use super::bounds::{RequestError, RequestSnafu, check_size, check_within};
@@ -31,6 +31,14 @@ fn segment_bytes(scenario: &SegmentTransfer) -> u64 {
     of_thread.saturating_mul(scenario.threads.into())
 }
 
+/// Kinds of memory of a segment, such as `Heap and Cuda`. `use_vram` says whether it also has GPU memory.
+pub fn memory_names(memory: MemoryKind, use_vram: bool) -> String {
+    match use_vram {
+        true => format!("{memory:?} and {:?}", MemoryKind::Cuda),
+        false => format!("{memory:?}"),
+    }
+}
+
 /// Number of bytes that a target with the settings of `scenario` offers to initiators.
 pub fn offered_bytes(scenario: &SegmentTransfer) -> u64 {
     segment_bytes(scenario).max(MIN_OFFERED_BYTES)
@@ -45,6 +53,16 @@ pub fn check_segment_transfer(scenario: &SegmentTransfer) -> Result<(), RequestE
     check_size("--size", &scenario.sizes, Size(MAX_REQUEST_BYTES), limit)?;
     check_within("--batch", scenario.batch.into(), 1..=256)?;
     check_within("--threads", scenario.threads.into(), 1..=64)?;
+    ensure!(
+        !scenario.use_vram || scenario.threads >= MIN_VRAM_THREADS,
+        RequestSnafu {
+            flag: "--use-vram",
+            reason: format!(
+                "needs at least {MIN_VRAM_THREADS} threads for a segment with DRAM and VRAM, because each thread uses one \
+                 of them: set --threads, or use --use-vram=false or --use-dram=false"
+            ),
+        }
+    );
     check_within("--warmup-batches", scenario.warmup_batches.into(), 1..=3000)?;
     check_within("--report-precision", scenario.report_precision.into(), 0..=9)?;
     check_within(
@@ -121,13 +139,15 @@ impl Request {
         check_time_limit(scenario, limits.time_limit_seconds)?;
         let needed = segment_bytes(scenario);
         ensure!(
-            self.memory == limits.memory,
+            (self.memory, scenario.use_vram) == (limits.memory, limits.use_vram),
             RequestSnafu {
                 flag: "the memory",
                 reason: format!(
-                    "is {:?}, but the segment {} is in {:?} memory: use the same --shmfs and --use-vram as on the \
-                     target",
-                    self.memory, limits.name, limits.memory
+                    "is {}, but the segment {} is in {} memory: use the same --shmfs, --use-dram and --use-vram as on \
+                     the target, which prints them in its command for the initiator",
+                    memory_names(self.memory, scenario.use_vram),
+                    limits.name,
+                    memory_names(limits.memory, limits.use_vram)
                 ),
             }
         );

@@ -45,10 +45,11 @@ pub struct SegmentFlags {
     #[arg(long, value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
           default_value_t = true, default_missing_value = "true")]
     pub use_dram: bool,
-    /// Allocate the segment in the memory of GPU 0. Requires --use-dram=false.
+    /// Allocate memory of all GPUs: with --use-dram for the last half of the threads, and otherwise for all threads. By
+    /// default, this is done if there are at least 2 threads, this machine has a GPU and the transport accepts its memory.
     #[arg(long, value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
-          default_value_t = false, default_missing_value = "true")]
-    pub use_vram: bool,
+          default_missing_value = "true")]
+    pub use_vram: Option<bool>,
     /// Requests per batch, all in flight at once.
     #[arg(long, value_name = "COUNT", default_value_t = 16,
         allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
@@ -119,6 +120,7 @@ impl SegmentFlags {
             sizes: vec![self.size],
             batch: self.batch,
             threads: self.threads,
+            use_vram: self.has_vram() && self.use_dram,
             duration: Duration(std::time::Duration::from_secs(self.duration)),
             warmup_batches: self.warmup_batches,
             report_unit: self.report_unit,
@@ -126,26 +128,27 @@ impl SegmentFlags {
         }
     }
 
-    /// Kind of memory that the segment uses.
+    /// Whether the segment has GPU memory. If neither --use-vram nor another flag says so, it has none.
+    pub fn has_vram(&self) -> bool {
+        self.use_vram.unwrap_or(!self.use_dram)
+    }
+
+    /// Kind of memory that the segment uses, or that the first half of its threads uses if it has DRAM and VRAM.
     ///
     /// # Errors
     /// Returns an error if the flags contradict each other.
     pub fn memory(&self) -> Result<MemoryKind, RequestError> {
-        match (self.use_dram, self.use_vram, self.shmfs) {
-            (true, false, false) => Ok(MemoryKind::Heap),
-            (true, false, true) => Ok(MemoryKind::SharedMemory),
+        match (self.use_dram, self.has_vram(), self.shmfs) {
+            (true, _, false) => Ok(MemoryKind::Heap),
+            (true, _, true) => Ok(MemoryKind::SharedMemory),
             (false, true, false) => Ok(MemoryKind::Cuda),
             (false, true, true) => Err(RequestError::new(
                 "--shmfs",
                 "does not apply to GPU memory: remove it, or use --use-vram=false --use-dram=true",
             )),
-            (true, true, _) => Err(RequestError::new(
-                "--use-vram",
-                "needs --use-dram=false: a segment uses only one kind of memory",
-            )),
             (false, false, _) => Err(RequestError::new(
                 "--use-dram",
-                "is false, and so is --use-vram: choose one of them",
+                "is false, and so is --use-vram: choose at least one of them",
             )),
         }
     }
@@ -195,7 +198,9 @@ impl SegmentFlags {
             (" --allow-emulation", self.allow_emulation),
             (" --integrity-check=false", !self.integrity_check),
             (" --shmfs", self.shmfs),
-            (" --use-dram=false --use-vram", self.use_vram),
+            (" --use-dram=false", !self.use_dram),
+            (" --use-vram", self.has_vram()),
+            (" --use-vram=false", !self.has_vram()),
         ] {
             if set {
                 command.push_str(flag);
@@ -292,13 +297,26 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_has_one_kind_of_memory() {
-        let memory = |flags: &[&str]| parse(flags).unwrap().memory().map_err(|error| error.to_string());
-        assert_eq!(memory(&["--use-dram=false", "--use-vram"]), Ok(MemoryKind::Cuda));
+    fn a_segment_has_dram_or_vram_or_both() {
+        let memory = |flags: &[&str]| {
+            let flags = parse(flags).unwrap();
+            let memory = flags.memory().map_err(|error| error.to_string())?;
+            Ok::<_, String>((memory, flags.scenario().use_vram))
+        };
+        for (flags, expected) in [
+            (&[][..], (MemoryKind::Heap, false)),
+            (&["--use-vram=false"], (MemoryKind::Heap, false)),
+            (&["--use-vram"], (MemoryKind::Heap, true)),
+            (&["--use-vram", "--shmfs"], (MemoryKind::SharedMemory, true)),
+            (&["--use-dram=false", "--use-vram"], (MemoryKind::Cuda, false)),
+            (&["--use-dram=false"], (MemoryKind::Cuda, false)),
+        ] {
+            assert_eq!(memory(flags), Ok(expected), "{flags:?}");
+        }
         for flags in [
-            &["--use-vram"][..],
-            &["--use-dram=false"],
+            &["--use-dram=false", "--use-vram=false"][..],
             &["--use-dram=false", "--use-vram", "--shmfs"],
+            &["--use-dram=false", "--shmfs"],
         ] {
             assert!(memory(flags).unwrap_err().starts_with("--"), "{flags:?}");
         }
@@ -328,5 +346,18 @@ mod tests {
         assert_eq!(parsed.scenario(), flags.scenario());
         assert_eq!(parsed.memory(), flags.memory());
         assert_eq!((parsed.rails, parsed.integrity_check), (2, false));
+        // The command says which memory the target uses, so that the initiator does not choose for itself.
+        assert_eq!(parsed.use_vram, Some(false));
+        for flags in [&["--use-vram"][..], &["--use-dram=false", "--use-vram"]] {
+            let flags = parse(flags).unwrap();
+            let command = flags.initiator_command("a", &transport, &[]);
+            let words: Vec<&str> = command.split_whitespace().skip(6).collect();
+            let parsed = parse(&words).unwrap();
+            assert_eq!(parsed.use_vram, Some(true), "{command}");
+            assert_eq!(
+                (parsed.memory(), parsed.scenario()),
+                (flags.memory(), flags.scenario())
+            );
+        }
     }
 }

@@ -1,20 +1,27 @@
 //! Initiator: measures batches of requests to a target's segment, and prints and writes the results. Uses TCP.
 
 use std::env;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use clap::Args;
 use crds::number::whole_number;
 
 use super::flags::SegmentFlags;
+use super::memory;
 use super::metadata::{MetadataFlags, check_name};
+use super::registered::own_rendezvous;
+use crate::direct::assignment::assignment;
 use crate::direct::connect::{Destination, coordinate};
 use crate::direct::flags::OutputFlags;
 use crate::direct::measurement::Results;
 use crate::direct::request::{ExpectedSegment, RequestError, RequestedTransport, check_segment_transfer};
 use crate::direct::{DirectError, run_id};
+use crate::worker::signals::StopFlag;
 
 /// Flag that names the segment.
 const FLAG: &str = "--remote-segment";
+/// Address of a process that connects to no other.
+const THIS_MACHINE: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
 
 /// Initiator flags.
 #[derive(Clone, Debug, Args)]
@@ -44,12 +51,21 @@ pub struct InitiatorFlags {
 /// not measured.
 pub fn initiator(flags: &InitiatorFlags) -> Result<(), DirectError> {
     let variable = |name: &str| env::var(name).ok();
-    let segment = &flags.segment;
+    let mut segment = flags.segment.clone();
     segment.local.check_devices(segment.rails)?;
     let default = RequestedTransport::segment_default(segment.rails);
     let transport = segment.transport.transport_or(default, variable)?;
-    let mut request = segment.request(run_id()?, transport)?;
+    let run = run_id()?;
+    // Contradictions between flags are reported before the network and the GPUs are used.
+    segment.request(run.clone(), transport.clone())?;
     check_segment_transfer(&segment.scenario())?;
+    let mut variables = segment.transport.replaced_variables(variable);
+    memory::choose(&mut segment, &StopFlag::default(), |segment| {
+        let request = segment.request(run.clone(), transport.clone())?;
+        let choices = segment.local.choices(Vec::new(), variables.clone());
+        Ok(assignment(&request, own_rendezvous(THIS_MACHINE), &choices))
+    })?;
+    let mut request = segment.request(run, transport)?;
     let name = &flags.remote_segment;
     let (host, port) = match flags.metadata.client()? {
         None => host_and_port(FLAG, name)?,
@@ -64,7 +80,6 @@ pub fn initiator(flags: &InitiatorFlags) -> Result<(), DirectError> {
         }
     };
     let results = Results::new(&flags.output)?;
-    let mut variables = segment.transport.replaced_variables(variable);
     variables.extend(results.trace_variable());
     let addresses = [(host, port)];
     let target = Destination {

@@ -1,10 +1,11 @@
 //! Segment of a target that is waiting for initiators: an instrument process that has opened the endpoints and
 //! registered the memory. Starts and stops a process.
 
+use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
-use crds::assignment::Assignment;
+use crds::assignment::{Assignment, Rendezvous, ScenarioAssignment};
 use crds::record::{CaseFailure, ColdRecord, FabricFacts, FailureReason};
 use crds::v1alpha1::MemoryKind;
 
@@ -77,8 +78,11 @@ impl RegisteredSegment {
             Reply::Cold(records) => records.into_iter().next().unwrap_or_default(),
             other => return Err(unexpected_reply(&other)),
         };
-        if opened.facts.memory.is_empty() {
-            return Err(memory_failure(assignment));
+        let scenarios = assignment.scenarios.iter();
+        let mut kinds = scenarios.flat_map(ScenarioAssignment::distinct_memory_kinds);
+        let has = |kind| opened.facts.memory.iter().any(|facts| facts.kind == kind);
+        if let Some(missing) = kinds.find(|kind| !has(*kind)) {
+            return Err(memory_failure(assignment, missing));
         }
         Ok(Self {
             instrument,
@@ -125,6 +129,16 @@ impl RegisteredSegment {
     }
 }
 
+/// Rendezvous of a process that only registers a segment at `address`, and connects to no other worker.
+pub(super) fn own_rendezvous(address: SocketAddr) -> Rendezvous {
+    Rendezvous {
+        host: address.ip().to_string(),
+        bind: address.ip().to_string(),
+        port: address.port(),
+        timeout_seconds: 1,
+    }
+}
+
 /// Sends `request` and waits for the reply.
 fn send_request(
     instrument: &mut Instrument,
@@ -165,13 +179,9 @@ fn send_request(
     }
 }
 
-/// Why the scenario's memory is not available. The instrument reports the reason only in a case, so the memory is
+/// Why the scenario's memory of `kind` is not available. The instrument reports the reason only in a case, so the memory is
 /// allocated again to obtain the error.
-fn memory_failure(assignment: &Assignment) -> CaseFailure {
-    let kind = assignment
-        .scenarios
-        .first()
-        .map_or(MemoryKind::Heap, |scenario| scenario.memory);
+fn memory_failure(assignment: &Assignment, kind: MemoryKind) -> CaseFailure {
     let bytes = assignment.scenarios.first().map_or(0, |scenario| {
         2 * scenario.area_bytes(assignment.transport.rails().into())
     });

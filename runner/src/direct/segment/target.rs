@@ -8,7 +8,6 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::time::Duration;
 
 use clap::Args;
-use crds::assignment::Rendezvous;
 use crds::number::whole_number;
 use crds::record::CaseFailure;
 use crds::units::Size;
@@ -16,14 +15,15 @@ use rustix::system::uname;
 
 use super::flags::SegmentFlags;
 use super::initiator::host_and_port;
+use super::memory;
 use super::metadata::{MetadataClient, MetadataFlags, Publication, check_name};
-use super::registered::RegisteredSegment;
+use super::registered::{RegisteredSegment, own_rendezvous};
 use crate::direct::assignment::{LocalChoices, assignment};
 use crate::direct::busy::BusyServer;
 use crate::direct::current_session::CurrentSession;
 use crate::direct::request::{
     AcceptedScenarios, Limits, Request, RequestError, RequestedTransport, SegmentLimits,
-    check_segment_transfer, check_time_limit, offered_bytes,
+    check_segment_transfer, check_time_limit, memory_names, offered_bytes,
 };
 use crate::direct::session::{Client, listen, wait_for_client};
 use crate::direct::{DirectError, connection_rails, run_id, variable_names_devices};
@@ -84,18 +84,21 @@ struct Offer<'a> {
 /// is not an error.
 pub fn target(flags: &TargetFlags) -> Result<(), DirectError> {
     let variable = |name: &str| env::var(name).ok();
+    let mut flags = flags.clone();
     flags.segment.local.check_devices(flags.segment.rails)?;
     let transport = flags
         .segment
         .transport
         .transport_or(RequestedTransport::segment_default(flags.segment.rails), variable)?;
-    let request = flags.segment.request(run_id()?, transport)?;
+    let run = run_id()?;
+    // Contradictions between flags are reported before the network and the GPUs are used.
+    flags.segment.request(run.clone(), transport.clone())?;
     check_segment_transfer(&flags.segment.scenario())?;
     check_time_limit(&flags.segment.scenario(), flags.time_limit)?;
     let metadata = flags.metadata.client()?;
     let session = CurrentSession::default();
     let stop = session.watch_signals()?;
-    let (host, port) = listen_address(flags, metadata.is_none())?;
+    let (host, port) = listen_address(&flags, metadata.is_none())?;
     let listener = listen(&host, port)?;
     let address = listener
         .local_addr()
@@ -105,16 +108,26 @@ pub fn target(flags: &TargetFlags) -> Result<(), DirectError> {
         (Some(name), Some(_)) => name.clone(),
         _ => reachable_at.clone(),
     };
+    let variables = flags.segment.transport.replaced_variables(variable);
+    memory::choose(&mut flags.segment, &stop, |segment| {
+        let request = segment.request(run.clone(), transport.clone())?;
+        let choices = segment
+            .local
+            .choices(own_rails(&request, address), variables.clone());
+        Ok(assignment(&request, own_rendezvous(address), &choices))
+    })?;
+    let request = flags.segment.request(run, transport)?;
     let offer = Offer {
         limits: SegmentLimits {
             name,
             run: request.run_id.clone(),
             bytes: offered_bytes(&flags.segment.scenario()),
             memory: request.memory,
+            use_vram: flags.segment.scenario().use_vram,
             time_limit_seconds: flags.time_limit,
         },
-        variables: flags.segment.transport.replaced_variables(variable),
-        flags,
+        variables,
+        flags: &flags,
         request,
         address,
         reachable_at,
@@ -187,23 +200,8 @@ impl Offer<'_> {
 
     /// Registers the segment with the target's settings.
     fn register(&self, stop: &StopFlag) -> Result<RegisteredSegment, DirectError> {
-        let spec = self.request.transport_spec();
-        // An IP transport uses the interface that has the target's listening address, if the target listens on a
-        // specific address.
-        let rails = match self.address.ip() {
-            _ if variable_names_devices(&spec) => Vec::new(),
-            IpAddr::V4(address) if spec.uses_ip() && spec.rails() == 1 && !address.is_unspecified() => {
-                vec![address.to_string()]
-            }
-            _ => Vec::new(),
-        };
-        let rendezvous = Rendezvous {
-            host: self.address.ip().to_string(),
-            bind: self.address.ip().to_string(),
-            port: self.address.port(),
-            timeout_seconds: 1,
-        };
-        let assignment = assignment(&self.request, rendezvous, &self.choices(rails));
+        let choices = self.choices(own_rails(&self.request, self.address));
+        let assignment = assignment(&self.request, own_rendezvous(self.address), &choices);
         RegisteredSegment::new(&assignment, stop).map_err(segment_error)
     }
 
@@ -218,13 +216,13 @@ impl Offer<'_> {
             format!("{} {}, ", library.name, library.version)
         });
         print(&format!(
-            "segment {}: {} threads with {} requests of {}, {:?} memory, {} bytes registered in {:.3} ms with {library}\
+            "segment {}: {} threads with {} requests of {}, {} memory, {} bytes registered in {:.3} ms with {library}\
              provider {}; an initiator may use up to {}",
             self.limits.name,
             self.flags.segment.threads,
             self.flags.segment.batch,
             self.flags.segment.size,
-            self.limits.memory,
+            memory_names(self.limits.memory, self.limits.use_vram),
             registered.cold.registered_bytes,
             registered.cold.registration_nanos as f64 / 1e6,
             registered.facts.provider,
@@ -234,6 +232,10 @@ impl Offer<'_> {
         let nodes = &registered.facts.thread_numa_nodes;
         if !nodes.is_empty() {
             print(&format!("NUMA node of each thread: {nodes:?}"))?;
+        }
+        let gpus: Vec<&str> = registered.facts.gpus().into_iter().collect();
+        if !gpus.is_empty() {
+            print(&format!("GPUs: {}", gpus.join(", ")))?;
         }
         print("start the initiator with:")?;
         let command = self.flags.segment.initiator_command(
@@ -272,6 +274,20 @@ impl Offer<'_> {
                 Ok(())
             }
         }
+    }
+}
+
+/// Rails of the target's own segment for `request`; empty if the library chooses them.
+fn own_rails(request: &Request, address: SocketAddr) -> Vec<String> {
+    let spec = request.transport_spec();
+    // An IP transport uses the interface that has the target's listening address, if the target listens on a specific
+    // address.
+    match address.ip() {
+        _ if variable_names_devices(&spec) => Vec::new(),
+        IpAddr::V4(address) if spec.uses_ip() && spec.rails() == 1 && !address.is_unspecified() => {
+            vec![address.to_string()]
+        }
+        _ => Vec::new(),
     }
 }
 

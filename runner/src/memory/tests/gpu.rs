@@ -13,7 +13,7 @@ use crate::memory::{GpuHandle, HANDLE_BYTES, Memory, used_gpu_bytes};
 /// Number of a device that the driver does not have.
 const MISSING: u32 = 2;
 
-/// Runs this module's ignored tests with the simulated driver.
+/// Runs this module's ignored tests and those of segments with the simulated driver.
 #[test]
 fn gpu_memory_is_accessed_only_through_the_driver() {
     let directory = tempfile::tempdir().unwrap();
@@ -21,14 +21,19 @@ fn gpu_memory_is_accessed_only_through_the_driver() {
         return;
     }
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--test-threads=1", "memory::tests::gpu::"])
+        .args([
+            "--ignored",
+            "--test-threads=1",
+            "memory::tests::gpu::",
+            "uses_all_gpus",
+        ])
         .env("LD_LIBRARY_PATH", directory.path())
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {text}\n{errors}", output.status);
-    assert!(text.contains("test result: ok. 6 passed"), "{text}");
+    assert!(text.contains("test result: ok. 7 passed"), "{text}");
 }
 
 /// Compiles the driver in `directory`. Prints a message and returns false if there is no C compiler.

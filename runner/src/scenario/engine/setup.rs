@@ -25,7 +25,7 @@ use crate::scenario::ping_state::PingState;
 use crate::scenario::waiting::IdleWaiter;
 use crate::transport::{Region, Transport};
 
-/// Layout indexes of the memory that a case uses.
+/// Layout indexes of the memory that a thread uses in a case.
 #[derive(Clone, Copy, Debug)]
 pub struct BufferLayouts {
     /// Index of this side's memory.
@@ -77,7 +77,7 @@ impl<'a, T: Transport> Engine<'a, T> {
         let remote = match setup.buffers.map(|buffers| peer.regions.get(buffers.peer)) {
             Some(Some(Some(keys))) => keys.clone(),
             Some(_) => {
-                let kind = case.role.other().memory_kind(case.scenario);
+                let kind = case.role.other().memory_kind(case.scenario, thread.number);
                 let message = format!(
                     "rank {rank} has no {kind:?} memory; this rank's endpoint record contains the cause"
                 );
@@ -117,7 +117,12 @@ impl<'a, T: Transport> Engine<'a, T> {
                 .map_err(|error| failure(error.reason, error.to_string()))?;
         }
         let posting = Posting::new(
-            inject_policy(setup, geometry.operation, &setup.facts.inject_limits),
+            inject_policy(
+                setup,
+                thread.number,
+                geometry.operation,
+                &setup.facts.inject_limits,
+            ),
             doorbell::<T>(setup, &geometry, rails),
             rails,
             stripes.rails,
@@ -188,14 +193,19 @@ pub fn data_seed(seed: u64, from: Role, thread: usize) -> u64 {
     }
 }
 
-fn inject_policy(setup: &Setup<'_>, operation: TransferOperation, limits: &InjectLimits) -> InjectPolicy {
+fn inject_policy(
+    setup: &Setup<'_>,
+    thread: usize,
+    operation: TransferOperation,
+    limits: &InjectLimits,
+) -> InjectPolicy {
     let (arm_max, provider_max) = match operation {
         // Reads have no inject call, and the arrival of an injected write cannot be observed.
         TransferOperation::Read | TransferOperation::Write => (None, 0),
         TransferOperation::Send => (setup.case.arm.inject_max_bytes, limits.send_bytes),
         TransferOperation::WriteImmediate => (setup.case.arm.inject_max_bytes, limits.write_bytes),
     };
-    let device = setup.case.role.memory_kind(setup.case.scenario) == MemoryKind::Cuda;
+    let device = setup.case.role.memory_kind(setup.case.scenario, thread) == MemoryKind::Cuda;
     InjectPolicy::new(arm_max, provider_max, device)
 }
 

@@ -3,11 +3,13 @@
 
 use crds::assignment::{ArmAssignment, Extent, TransferWorkload, Workload};
 use crds::record::IntegrityReport;
+use crds::v1alpha1::MemoryKind;
 use crds::v1alpha1::TransferOperation::{self, Read, Write};
 
 use super::fixture::{BASELINE, Pair, transfer};
 use crate::integrity::combine;
 use crate::test_transport::Faults;
+use crate::transport::Region;
 
 const SIZE: u64 = 4096;
 
@@ -46,6 +48,66 @@ fn half_of_the_measured_transfers_are_read_back() {
             "{per_rail:?}"
         );
         assert_eq!(per_rail.iter().sum::<u64>(), operations * size);
+    }
+}
+
+/// The last half of the threads uses the second kind of memory on both sides, and the other threads the first kind.
+#[test]
+fn a_segment_may_have_two_kinds_of_memory() {
+    for threads in [2, 3, 5] {
+        for (operation, read_back) in [(Read, false), (Write, false), (Write, true)] {
+            let workload = TransferWorkload {
+                second_memory: Some(MemoryKind::SharedMemory),
+                ..workload(operation, read_back, 3, threads)
+            };
+            let mut pair = Pair::new(Workload::Transfer(workload), BASELINE, 2, 1 << 17);
+            for endpoints in [&pair.initiator, &pair.target] {
+                let kinds = endpoints.threads.iter().map(|thread| {
+                    let regions = thread.data.iter().flatten();
+                    regions.map(|region| region.memory().kind()).collect::<Vec<_>>()
+                });
+                let expected = (0..threads).map(|thread| match thread < threads.div_ceil(2) {
+                    true => vec![MemoryKind::Heap],
+                    false => vec![MemoryKind::SharedMemory],
+                });
+                assert!(kinds.eq(expected));
+                let facts = endpoints.facts().memory.iter().map(|facts| facts.kind);
+                assert!(facts.eq([MemoryKind::Heap, MemoryKind::SharedMemory]));
+            }
+            for size in [64, SIZE, 100_000] {
+                let (initiator, target) = pair.check(size);
+                let both = combine(initiator, target);
+                assert!(both.transfers >= 2 * u64::from(threads), "{both:?}");
+                assert_eq!((both.bytes, both.first_mismatch), (both.transfers * size, None));
+                let posted = pair.measure(size).0.posted.unwrap();
+                assert_eq!(posted.operations, u64::from(threads) * 3 * 40);
+            }
+        }
+    }
+}
+
+/// Without a list of GPUs, the threads with GPU memory use all GPUs that the driver offers, and every byte is verified.
+#[test]
+#[ignore = "run by memory::tests::gpu"]
+fn a_segment_with_dram_and_vram_uses_all_gpus() {
+    for (operation, read_back) in [(Read, false), (Write, false), (Write, true)] {
+        let workload = TransferWorkload {
+            second_memory: Some(MemoryKind::Cuda),
+            ..workload(operation, read_back, 3, 5)
+        };
+        let mut pair = Pair::new(Workload::Transfer(workload), BASELINE, 2, 1 << 17);
+        for endpoints in [&pair.initiator, &pair.target] {
+            let memory = &endpoints.facts().memory;
+            let kinds = memory.iter().map(|facts| (facts.kind, facts.gpus.join(" ")));
+            let gpus = "0000:a1:00.0 0000:a0:00.0".to_owned();
+            assert!(kinds.eq([(MemoryKind::Heap, String::new()), (MemoryKind::Cuda, gpus)]));
+        }
+        for size in [64, 100_000] {
+            let (initiator, target) = pair.check(size);
+            let both = combine(initiator, target);
+            assert_eq!((both.bytes, both.first_mismatch), (both.transfers * size, None));
+            assert!(pair.measure(size).0.posted.unwrap().operations > 0);
+        }
     }
 }
 
