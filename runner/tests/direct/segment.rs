@@ -330,7 +330,7 @@ fn a_segment_has_vram_only_if_it_can() {
     for (has_driver, reason, requested) in [
         (false, "there is no GPU", "--use-vram needs a GPU"),
         // The simulated driver has GPUs, but libfabric's tcp provider cannot access their memory.
-        (true, "its VRAM cannot be used: ", "GPU memory"),
+        (true, "its VRAM cannot be used: ", " memory"),
     ] {
         let Some(directory) = cuda_directory(has_driver) else {
             return;
