@@ -135,7 +135,7 @@ fn a_segment_whose_gpu_memory_cannot_be_used_fails_alone() {
     let segment = "sizes: [4Ki], batch: 4, threads: 3, duration: 100ms";
     let manifest = format!(
         "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {{name: vram-segment}}\nspec:\n  baseline: a\n  \
-         variants: [{{name: a}}]\n  transport: {{loopback: {{}}}}\n  resources: {{gpus: 2}}\n  \
+         variants: [{{name: a}}]\n  transport: {{loopback: {{rails: 1}}}}\n  resources: {{gpus: 2}}\n  \
          sampling: {{rounds: 1, control: false}}\n  scenarios:\n  - {{name: dram, segmentTransfer: {{{segment}}}}}\n  \
          - {{name: both, segmentTransfer: {{{segment}, useVram: true}}}}\n"
     );
