@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use crds::record::{FabricFacts, InjectLimits, RailFacts};
@@ -161,7 +161,7 @@ pub struct TestRegion {
     rails: usize,
 }
 
-static ENDPOINTS: Mutex<BTreeMap<u64, Arc<Mutex<Endpoint>>>> = Mutex::new(BTreeMap::new());
+static ENDPOINTS: Mutex<BTreeMap<u64, Weak<Mutex<Endpoint>>>> = Mutex::new(BTreeMap::new());
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -332,7 +332,7 @@ impl Transport for TestTransport {
             unexpected: (0..rails).map(|_| VecDeque::new()).collect(),
             ..Endpoint::default()
         }));
-        lock(&ENDPOINTS).insert(id, Arc::clone(&own));
+        lock(&ENDPOINTS).insert(id, Arc::downgrade(&own));
         let rail_facts = |rail| RailFacts {
             domain: "test".to_owned(),
             address: format!("test-{id}-{rail}"),
@@ -385,7 +385,8 @@ impl Transport for TestTransport {
 
     fn connect(&mut self, peer: &EndpointAddresses) -> Result<Peer, TransportError> {
         let id = u64::from_le_bytes(peer.rails[0].clone().try_into().unwrap());
-        self.peers.push(Arc::clone(&lock(&ENDPOINTS)[&id]));
+        let endpoint = lock(&ENDPOINTS)[&id].upgrade().unwrap();
+        self.peers.push(endpoint);
         Ok(self.peers.len() - 1)
     }
 

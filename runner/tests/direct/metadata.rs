@@ -253,7 +253,9 @@ fn a_segment_is_found_by_name_and_nothing_is_left(kind: Kind) {
         missing.stderr.contains("has no segment node-1.segment"),
         "{missing:?}"
     );
-    let target = target(&server, &["--local_segment", name, "--metadata-ttl", "3"]);
+    // Without this flag, the target reports whether the segment has VRAM.
+    let dram = "--use-vram=false";
+    let target = target(&server, &["--local_segment", name, "--metadata-ttl", "3", dram]);
     assert_eq!(target.segment, name);
     assert!(server.key_and_lease_count() > 0);
     let measured = target.initiator(&[]);

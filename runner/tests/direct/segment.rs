@@ -228,7 +228,10 @@ fn a_signal_ends_a_session() {
 #[test]
 fn invalid_flags_are_reported_before_the_segment_is_registered() {
     for (flags, message) in [
-        (&["--provider", "tcp", "--use-vram"][..], "--use-dram=false"),
+        (
+            &["--provider", "tcp", "--use-dram=false", "--use-vram=false"][..],
+            "choose at least one of them",
+        ),
         (&["--provider", "tcp", "--threads", "65"], "--threads is 65"),
         (
             &["--provider", "tcp", "--size", "1Gi", "--batch", "64"],
