@@ -32,8 +32,8 @@ pub struct SegmentTransfer {
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub threads: u32,
     /// Whether the segment also has memory on GPUs: on all GPUs of the worker, or on those in spec.devices.gpus. The last
-    /// half of the threads, rounded down, then transfers between GPU memory on both sides, and the other threads use the
-    /// scenario's memory, which must be Heap or SharedMemory. Requires at least 2 threads. Defaults to false.
+    /// half of the threads, rounded down, then uses GPU memory on both sides, and the others the scenario's memory, which
+    /// must be Heap or SharedMemory. Requires at least 2 threads. Defaults to false.
     pub use_vram: bool,
     /// Duration of the measurement in each case. Must not be shorter than sampling.minWindow. Defaults to 10s.
     pub duration: Duration,
