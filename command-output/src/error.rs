@@ -5,8 +5,8 @@ use snafu::Snafu;
 
 use crate::MAX_ROWS;
 use crate::found::shown;
+use crate::printed::{is_not_finite, is_numeric};
 use crate::row::PrintedSize;
-use crate::table::{is_not_finite, is_numeric};
 
 /// Where an output comes from. This determines how an error about it is resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

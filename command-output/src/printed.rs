@@ -138,6 +138,31 @@ fn parse_exponent(text: &str) -> Option<i32> {
     (exponent.abs() <= MAX_EXPONENT).then_some(exponent)
 }
 
+/// Whether `word` is a number, possibly with a sign or a suffix, or a text that a tool prints instead of a number.
+pub fn is_numeric(word: &str) -> bool {
+    if is_not_finite(word) {
+        return true;
+    }
+    let word = word
+        .trim_start_matches(['=', '+', '-'])
+        .trim_end_matches([',', '}']);
+    let word = word.strip_suffix(['s', 'k', 'm', 'g', 'b', '%']).unwrap_or(word);
+    word == "N/A"
+        || (!word.is_empty() && word.starts_with(|first: char| first.is_ascii_digit()) && {
+            word.bytes()
+                .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b',' | b'e' | b'+' | b'-'))
+        })
+}
+
+/// Whether `word` is what `printf` prints for an infinite value or a value that is not a number.
+pub fn is_not_finite(word: &str) -> bool {
+    let word = word
+        .trim_start_matches(['+', '-'])
+        .trim_end_matches([',', '}'])
+        .to_ascii_lowercase();
+    matches!(word.as_str(), "inf" | "nan" | "infinity")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

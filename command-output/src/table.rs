@@ -2,6 +2,7 @@
 
 use crate::found::shown;
 use crate::log::glog;
+use crate::printed::is_numeric;
 use crate::{ParseError, Printed};
 
 /// Parses `text` in `line` as a number that the tool rounded to its last digit.
@@ -36,31 +37,6 @@ pub fn is_row_like(line: &str, columns: usize) -> bool {
     }
     let starts_with_number = words.first().is_some_and(|word| is_numeric(word));
     starts_with_number || words.iter().filter(|word| is_numeric(word)).count() >= needed
-}
-
-/// Whether `word` is a number, possibly with a sign or a suffix, or a text that a tool prints instead of a number.
-pub fn is_numeric(word: &str) -> bool {
-    if is_not_finite(word) {
-        return true;
-    }
-    let word = word
-        .trim_start_matches(['=', '+', '-'])
-        .trim_end_matches([',', '}']);
-    let word = word.strip_suffix(['s', 'k', 'm', 'g', 'b', '%']).unwrap_or(word);
-    word == "N/A"
-        || (!word.is_empty() && word.starts_with(|first: char| first.is_ascii_digit()) && {
-            word.bytes()
-                .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b',' | b'e' | b'+' | b'-'))
-        })
-}
-
-/// Whether `word` is what `printf` prints for an infinite value or a value that is not a number.
-pub fn is_not_finite(word: &str) -> bool {
-    let word = word
-        .trim_start_matches(['+', '-'])
-        .trim_end_matches([',', '}'])
-        .to_ascii_lowercase();
-    matches!(word.as_str(), "inf" | "nan" | "infinity")
 }
 
 /// Whether a library or the runtime of a tool printed `line`, in the format of its log: NCCL, UCX, libfabric, or glog.
