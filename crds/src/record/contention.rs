@@ -36,8 +36,9 @@ pub struct CpuContention {
     /// kernel counts in steps of 10 ms. The time of interrupts is not included. Unset if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy_nanos: Option<u64>,
-    /// CPU time of the instrument process and of its terminated children, in nanoseconds.
-    pub own_nanos: u64,
+    /// CPU time of the instrument process and of its terminated children, in nanoseconds. Unset if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_nanos: Option<u64>,
 }
 
 /// CPU time of processes that do not belong to the measurement, and the time of the CPUs on which it was observed, in

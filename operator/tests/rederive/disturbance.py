@@ -58,6 +58,8 @@ def foreign_cpu(run, case, number):
             theirs = side.get("contention")
             same = run.records.node(case.stream, case.pair[number]) == run.records.node(other.stream, rank)
             if theirs and same and overlap(case, own, other, theirs) and cpus(own) & cpus(theirs):
+                if theirs.get("ownNanos") is None:
+                    return None
                 used[rank] = max(used.get(rank, 0), theirs["ownNanos"])
     return own["busyNanos"] - sum(used.values()), own["intervalNanos"] * len(cpus(own))
 

@@ -60,23 +60,26 @@ pub fn ask(question: &Question, settings: &[(String, String)]) -> Answer {
         Err(error) if error.kind() != io::ErrorKind::TimedOut => ask_once(&without_libraries, settings),
         answer => answer,
     };
-    answer.unwrap_or_else(|error| Answer {
-        variables: question
-            .names
-            .iter()
-            .map(|name| unassessed(name, &error))
-            .collect(),
-        ..Answer::default()
+    answer.unwrap_or_else(|error| {
+        unanswered(
+            question,
+            &format!("the process that reads the loaded libraries failed: {error}"),
+        )
     })
 }
 
-fn unassessed(name: &str, error: &io::Error) -> VariableFacts {
-    VariableFacts {
-        name: name.to_owned(),
+/// Answer that leaves every variable unassessed because of `reason`.
+pub fn unanswered(question: &Question, reason: &str) -> Answer {
+    let unassessed = |name: &String| VariableFacts {
+        name: name.clone(),
         knowledge: VariableKnowledge::Unassessed,
         effective: None,
         nearest: None,
-        reason: format!("the process that reads the loaded libraries failed: {error}"),
+        reason: reason.to_owned(),
+    };
+    Answer {
+        variables: question.names.iter().map(unassessed).collect(),
+        ..Answer::default()
     }
 }
 

@@ -8,7 +8,7 @@ use crds::record::{ConfigurationRecord, FabricFacts, LoadedFile};
 
 use super::arm::Arm;
 use super::open::Opener;
-use crate::configuration::query::{Answer, Question, ask};
+use crate::configuration::query::{Answer, Question, ask, unanswered};
 use crate::configuration::{loaded, trace};
 use crate::output::bounded;
 
@@ -16,7 +16,7 @@ use crate::output::bounded;
 const MAX_PATH_BYTES: usize = 256;
 /// Maximum length of the reason for an incomplete list, in bytes.
 const MAX_REASON_BYTES: usize = 320;
-/// Time after which no further question is asked. The worker waits for at least two minutes.
+/// Time after which no further question is asked, and the remaining records say so. The worker waits for at least two minutes.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Records of the process of `opener`, whose open arms are `arms`: one for the process itself, and one for each arm and
@@ -57,17 +57,24 @@ pub(super) fn records(opener: &Opener, arms: &BTreeMap<u32, Box<dyn Arm>>) -> Ve
             let Some(traced) = trace::files_of(arm, &scenario.name) else {
                 continue;
             };
-            if start.elapsed() > TIME_LIMIT {
-                return records;
-            }
-            let question = Question {
+            let mut question = Question {
                 names: names.clone(),
                 files: traced.files,
                 incomplete: traced.incomplete,
                 provider: None,
                 opens_libraries: true,
             };
-            let answer = ask(&question, &[]);
+            let answer = if start.elapsed() < TIME_LIMIT {
+                ask(&question, &[])
+            } else {
+                let reason = format!(
+                    "the files of earlier commands took longer than {} s to read, so the files of this command were not read",
+                    TIME_LIMIT.as_secs()
+                );
+                let answer = unanswered(&question, &reason);
+                question.incomplete = Some(reason);
+                answer
+            };
             records.push(record(
                 vec![arm.clone()],
                 Some(scenario.name.clone()),

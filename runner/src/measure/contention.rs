@@ -1,16 +1,21 @@
 //! Competition for the CPUs of this process: time in run queues, and the use of the CPUs by other processes. Reads
 //! `/proc/self/task/*/schedstat` and `/proc/stat`; computing differences performs no I/O.
 //!
-//! Readings are taken outside the timed region, before and after the measured window.
+//! Readings are taken outside the timed region, before and after the measured window. They allocate equally often whatever
+//! the number of threads, up to [`THREAD_CAPACITY`], so that a test can count the allocations of a case.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::collections::BTreeSet;
+use std::ffi::CStr;
+use std::fs::File;
 use std::io::{self, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use crds::cpu_list;
 use crds::record::CpuContention;
 use nix::sys::resource::{UsageWho, getrusage};
+use rustix::fs::{CWD, Mode, OFlags, RawDir, openat};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use super::clock;
@@ -24,8 +29,12 @@ const STEAL_FIELD: usize = 7;
 
 /// Initial capacity for `/proc/stat`, in bytes.
 const STAT_CAPACITY: usize = 64 << 10;
-/// Initial capacity for a `schedstat` file, in bytes: three numbers of 64 bits.
-const SCHEDSTAT_CAPACITY: usize = 128;
+/// Length of the longest `schedstat` file, in bytes: three numbers of 64 bits.
+const SCHEDSTAT_BYTES: usize = 128;
+/// Size of the buffer for directory entries, in bytes. The kernel fills it again until all entries have been read.
+const ENTRIES_BYTES: usize = 2048;
+/// Initial capacity for the waits of threads.
+const THREAD_CAPACITY: usize = 256;
 
 /// Sources of a process's contention counters.
 #[derive(Clone, Debug)]
@@ -38,11 +47,41 @@ pub struct ContentionCounters {
 #[derive(Clone, Debug)]
 pub struct ContentionReading {
     taken: u64,
-    /// Time of each thread in run queues, in nanoseconds; `None` if the kernel does not report it.
-    waits: Option<BTreeMap<String, u64>>,
+    /// Waits of the threads, ordered by thread ID; `None` if the kernel does not report them.
+    waits: Option<Vec<ThreadWait>>,
     /// Use of the CPUs, in units of `/proc/stat`; `None` if it is unknown.
     busy_ticks: Option<u64>,
-    own_nanos: u64,
+    /// CPU time of this process and of its terminated children, in nanoseconds; `None` if it is unknown.
+    own_nanos: Option<u64>,
+}
+
+/// Time that a thread has waited in run queues.
+#[derive(Clone, Copy, Debug)]
+struct ThreadWait {
+    thread: u32,
+    nanos: u64,
+}
+
+/// Waits of all threads between two readings, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waits {
+    sum: u64,
+    longest: u64,
+}
+
+impl Waits {
+    /// Waits in `after`, less those in `before`. A thread that is missing there started later.
+    fn between(before: &[ThreadWait], after: &[ThreadWait]) -> Self {
+        after.iter().fold(Self::default(), |waits, wait| {
+            let earlier = before.binary_search_by_key(&wait.thread, |earlier| earlier.thread);
+            let earlier = earlier.ok().and_then(|index| before.get(index));
+            let nanos = wait.nanos.saturating_sub(earlier.map_or(0, |earlier| earlier.nanos));
+            Self {
+                sum: waits.sum.saturating_add(nanos),
+                longest: waits.longest.max(nanos),
+            }
+        })
+    }
 }
 
 impl ContentionCounters {
@@ -72,20 +111,16 @@ impl ContentionCounters {
             busy_ticks: read_text(&self.proc.join("stat"), STAT_CAPACITY)
                 .ok()
                 .and_then(|text| busy_ticks(&text, &self.cpus)),
-            own_nanos: clock::process_cpu_nanos().saturating_add(children_cpu_nanos()),
+            own_nanos: children_cpu_nanos()
+                .map(|children| clock::process_cpu_nanos().saturating_add(children)),
         }
     }
 
     /// Contention since `before`; `None` if the kernel reports neither run-queue waits nor the use of the CPUs.
     pub fn since(&self, before: &ContentionReading) -> Option<CpuContention> {
         let after = self.read();
-        let waits: Option<Vec<u64>> = after.waits.zip(before.waits.as_ref()).map(|(after, before)| {
-            let earlier = |thread| before.get(thread).copied().unwrap_or_default();
-            after
-                .iter()
-                .map(|(thread, nanos)| nanos.saturating_sub(earlier(thread)))
-                .collect()
-        });
+        let waits = after.waits.as_deref().zip(before.waits.as_deref());
+        let waits = waits.map(|(after, before)| Waits::between(before, after));
         let busy = after.busy_ticks.zip(before.busy_ticks).map(|(after, before)| {
             after
                 .saturating_sub(before)
@@ -96,31 +131,55 @@ impl ContentionCounters {
         }
         Some(CpuContention {
             interval_nanos: after.taken.saturating_sub(before.taken),
-            run_queue_nanos: waits.as_ref().map(|waits| waits.iter().sum()),
-            longest_run_queue_nanos: waits.as_ref().and_then(|waits| waits.iter().max().copied()),
+            run_queue_nanos: waits.map(|waits| waits.sum),
+            longest_run_queue_nanos: waits.map(|waits| waits.longest),
             cpus: busy.map(|_| cpu_list::format(self.cpus.iter().copied())),
             busy_nanos: busy,
-            own_nanos: after.own_nanos.saturating_sub(before.own_nanos),
+            own_nanos: after
+                .own_nanos
+                .zip(before.own_nanos)
+                .map(|(after, before)| after.saturating_sub(before)),
         })
     }
 }
 
-/// Time that each thread in `tasks` has waited in a run queue, by thread ID, in nanoseconds. A kernel that does not record
-/// these times reports zeros in all fields, also for the time on a CPU; the times are then `None`.
-fn run_queue_waits(tasks: &Path) -> Option<BTreeMap<String, u64>> {
+/// Time that each thread in `tasks` has waited in a run queue. A kernel that does not record these times reports zeros in all
+/// fields, also for the time on a CPU; the times are then `None`.
+fn run_queue_waits(tasks: &Path) -> Option<Vec<ThreadWait>> {
+    let directory = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let tasks = openat(CWD, tasks, directory, Mode::empty()).ok()?;
     let mut has_run = false;
-    let mut waits = BTreeMap::new();
-    for task in fs::read_dir(tasks).ok()?.flatten() {
+    let mut waits = Vec::with_capacity(THREAD_CAPACITY);
+    let mut buffer = [MaybeUninit::uninit(); ENTRIES_BYTES];
+    let mut entries = RawDir::new(tasks.as_fd(), &mut buffer);
+    while let Some(entry) = entries.next() {
+        let entry = entry.ok()?;
+        // Other entries are the directory itself and its parent.
+        let name = entry.file_name().to_str().ok();
+        let Some(thread) = name.and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        let mut text = [0; SCHEDSTAT_BYTES];
         // A thread that has just ended has no file.
-        let Ok(text) = read_text(&task.path().join("schedstat"), SCHEDSTAT_CAPACITY) else {
+        let Some(text) = read_schedstat(tasks.as_fd(), entry.file_name(), &mut text) else {
             continue;
         };
         let mut fields = text.split_ascii_whitespace();
-        let (ran, waited) = (fields.next()?.parse::<u64>().ok()?, fields.next()?.parse().ok()?);
+        let (ran, nanos) = (fields.next()?.parse::<u64>().ok()?, fields.next()?.parse().ok()?);
         has_run |= ran > 0;
-        waits.insert(task.file_name().to_string_lossy().into_owned(), waited);
+        waits.push(ThreadWait { thread, nanos });
     }
+    waits.sort_unstable_by_key(|wait| wait.thread);
     has_run.then_some(waits)
+}
+
+/// Reads the `schedstat` file of `thread` in `tasks` into `buffer`.
+fn read_schedstat<'b>(tasks: BorrowedFd<'_>, thread: &CStr, buffer: &'b mut [u8]) -> Option<&'b str> {
+    let directory = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = openat(tasks, thread, directory, Mode::empty()).ok()?;
+    let file = openat(directory, c"schedstat", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let length = rustix::io::read(file, &mut *buffer).ok()?;
+    std::str::from_utf8(buffer.get(..length)?).ok()
 }
 
 /// Reads a file into a text that is allocated with `capacity` bytes. The kernel reports a size of 0 for these files, so a text
@@ -145,31 +204,34 @@ fn busy_ticks(stat: &str, cpus: &BTreeSet<u32>) -> Option<u64> {
             continue;
         }
         found += 1;
-        let values: Vec<u64> = fields.map(|value| value.parse().ok()).collect::<Option<_>>()?;
-        let counted = PROCESS_FIELDS.iter().chain([&STEAL_FIELD]);
-        let ticks = counted.filter_map(|field| values.get(*field));
-        sum = ticks.fold(sum, |sum, ticks| sum.saturating_add(*ticks));
+        for (field, value) in fields.enumerate() {
+            let ticks: u64 = value.parse().ok()?;
+            if PROCESS_FIELDS.contains(&field) || field == STEAL_FIELD {
+                sum = sum.saturating_add(ticks);
+            }
+        }
     }
     (found > 0 && found == cpus.len()).then_some(sum)
 }
 
-/// CPU time of this process's children that have ended and have been waited for, in nanoseconds.
-fn children_cpu_nanos() -> u64 {
-    let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else {
-        return 0;
-    };
+/// CPU time of this process's children that have ended and have been waited for, in nanoseconds; `None` if the kernel does
+/// not report it.
+fn children_cpu_nanos() -> Option<u64> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
     let nanos = |time: nix::sys::time::TimeVal| {
         let micros = time
             .tv_sec()
             .saturating_mul(1_000_000)
             .saturating_add(time.tv_usec());
-        u64::try_from(micros).unwrap_or_default().saturating_mul(1_000)
+        Some(u64::try_from(micros).ok()?.saturating_mul(1_000))
     };
-    nanos(usage.user_time()).saturating_add(nanos(usage.system_time()))
+    Some(nanos(usage.user_time())?.saturating_add(nanos(usage.system_time())?))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const STAT: &str =
@@ -254,7 +316,7 @@ mod tests {
                     "{found:?}"
                 );
                 assert!(
-                    found.own_nanos > 0 && found.interval_nanos > 1_000_000,
+                    found.own_nanos > Some(0) && found.interval_nanos > 1_000_000,
                     "{found:?}"
                 );
                 stop.store(true, std::sync::atomic::Ordering::Relaxed);

@@ -443,7 +443,7 @@ mod tests {
                 longest_run_queue_nanos: Some(many),
                 cpus: Some("0-95,192-287".to_owned()),
                 busy_nanos: Some(many),
-                own_nanos: many,
+                own_nanos: Some(many),
             }),
             ..SideReport::default()
         };

@@ -51,7 +51,7 @@ impl<'a> SideContention<'a> {
         self.started_nanos < other.end_nanos() && other.started_nanos < self.end_nanos()
     }
 
-    /// CPU time of other processes, if the use of the CPUs is known. `others` are all sides that were measured in the same
+    /// CPU time of other processes, if the use of the CPUs is known, and the CPU time of every worker on them. `others` are all sides that were measured in the same
     /// block and arm; those that shared CPUs with this side belong to the run.
     fn foreign_cpu(&self, others: &[SideContention<'a>]) -> Option<ForeignCpu> {
         // The flows of a worker are measured by one process, and all of them report its CPU time.
@@ -60,7 +60,7 @@ impl<'a> SideContention<'a> {
             let is_on_cpus = other.contention.shares_cpus(self.contention);
             if other.host == self.host && other.overlaps(self) && is_on_cpus {
                 let known = used.entry(other.rank).or_default();
-                *known = other.contention.own_nanos.max(*known);
+                *known = other.contention.own_nanos?.max(*known);
             }
         }
         let measuring = used.values().map(|nanos| i128::from(*nanos)).sum();

@@ -22,7 +22,7 @@ fn contention(cpus: &str, busy: u64, own: u64, wait: u64) -> CpuContention {
         longest_run_queue_nanos: Some(wait),
         cpus: Some(cpus.to_owned()),
         busy_nanos: Some(busy),
-        own_nanos: own,
+        own_nanos: Some(own),
     }
 }
 
@@ -101,6 +101,23 @@ fn the_other_worker_on_the_same_cpus_is_not_foreign() {
     let found = disturbance(["h", "i"], vec![case(1, sides())]).unwrap();
     assert!(
         (found.foreign_cpu_share.unwrap() - 24.0 / 40.0).abs() < 1e-9,
+        "{found:?}"
+    );
+}
+
+/// Time that may belong to a worker of the run is not attributed to other processes.
+#[test]
+fn an_unknown_cpu_time_of_a_worker_makes_the_foreign_time_unknown() {
+    let unknown = CpuContention {
+        own_nanos: None,
+        ..contention("0-1", 30_000_000, 0, 0)
+    };
+    let sides = [contention("0-1", 30_000_000, 10_000_000, 0), unknown];
+    let found = disturbance(["h", "h"], vec![case(1, sides.clone())]).unwrap();
+    assert_eq!(found.foreign_cpu_share, None, "{found:?}");
+    let found = disturbance(["h", "i"], vec![case(1, sides)]).unwrap();
+    assert!(
+        (found.foreign_cpu_share.unwrap() - 20.0 / 40.0).abs() < 1e-9,
         "{found:?}"
     );
 }

@@ -93,7 +93,7 @@ fn side(rails: u32, latency: &Histogram, number: u64) -> SideReport {
             longest_run_queue_nanos: Some(number),
             cpus: Some("0-95,192-287".to_owned()),
             busy_nanos: Some(number),
-            own_nanos: number,
+            own_nanos: Some(number),
         }),
         ..SideReport::default()
     }
