@@ -10,5 +10,6 @@ pub mod clock;
 pub mod contention;
 pub mod copy_rate;
 pub mod cpu;
+pub mod deadline;
 pub mod recorder;
 pub mod window;

@@ -8,6 +8,7 @@ use crds::v1alpha1::MemoryKind;
 use super::calls::Payload;
 use super::message::PayloadPassing;
 use crate::integrity::{fill, pattern};
+use crate::measure::deadline::Deadline;
 use crate::memory::{Memory, available};
 
 /// Payload that a host passes to its extensions.
@@ -21,16 +22,21 @@ pub enum Arguments {
 }
 
 impl Arguments {
-    /// Allocates a payload of `bytes` bytes on the GPU with CUDA device number `gpu`, or in host memory.
+    /// Allocates a payload of `bytes` bytes on the GPU with CUDA device number `gpu`, or in host memory, before `deadline`.
     ///
     /// # Errors
-    /// Returns an error if the memory is not available.
-    pub fn allocate(passing: PayloadPassing, gpu: Option<u32>, bytes: u64) -> Result<Self, CaseFailure> {
+    /// Returns an error if the memory is not available, and `DeadlineExceeded` if the deadline passes.
+    pub fn allocate(
+        passing: PayloadPassing,
+        gpu: Option<u32>,
+        bytes: u64,
+        deadline: &Deadline,
+    ) -> Result<Self, CaseFailure> {
         if let Some(gpu) = gpu {
             return Ok(Self::Device(Memory::allocate_on_gpu(gpu, bytes as usize)?));
         }
         Ok(match passing {
-            PayloadPassing::Copy => Self::Bytes(available::touched_bytes(bytes)?),
+            PayloadPassing::Copy => Self::Bytes(available::touched_bytes(bytes, deadline)?),
             PayloadPassing::Map => Self::Shared(Memory::allocate(MemoryKind::SharedMemory, bytes as usize)?),
         })
     }
@@ -52,18 +58,23 @@ impl Arguments {
         }
     }
 
-    /// Fills the payload with the pattern of transfer `transfer`.
+    /// Fills the payload with the pattern of transfer `transfer` before `deadline`.
     ///
     /// # Errors
-    /// Returns an error if the memory cannot be accessed.
-    pub fn fill(&mut self, seed: u64, transfer: u64) -> Result<(), CaseFailure> {
+    /// Returns an error if the memory cannot be accessed, and `DeadlineExceeded` if the deadline passes.
+    pub fn fill(&mut self, seed: u64, transfer: u64, deadline: &Deadline) -> Result<(), CaseFailure> {
+        let activity = "filling the payload";
         match self {
-            Self::Bytes(bytes) => {
-                pattern::fill(seed, transfer, 0, bytes);
+            Self::Bytes(bytes) => deadline.in_parts(activity, bytes.len(), |offset, count| {
+                let part = &mut bytes[offset..offset + count];
+                pattern::fill(seed, transfer, offset as u64, part);
                 Ok(())
-            }
+            }),
             Self::Shared(memory) | Self::Device(memory) => {
-                fill(memory, 0, seed, transfer, memory.length() as u64)
+                deadline.in_parts(activity, memory.length(), |offset, count| {
+                    let offset = offset as u64;
+                    fill(memory, offset, seed, transfer, (offset, count as u64))
+                })
             }
         }
     }

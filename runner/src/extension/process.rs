@@ -27,6 +27,7 @@ use super::pages::{self, MappedPages, ProcessMemory};
 use super::{Stream, failure};
 use crate::environment;
 use crate::integrity::combine;
+use crate::measure::deadline::Deadline;
 use crate::process;
 use crate::topology::SystemRoots;
 
@@ -50,27 +51,37 @@ pub struct Extension {
     errors: File,
 }
 
-/// Time limit of an extension, and the field of the spec that raises it.
+/// Time limit of an extension.
 #[derive(Clone, Copy, Debug)]
-pub struct TimeLimit {
-    duration: Duration,
-    field: &'static str,
+pub enum TimeLimit {
+    /// The scenario's `timeoutSeconds`, from the start of the extension.
+    Scenario(Duration),
+    /// The deadline of the case.
+    Case(Deadline),
 }
 
 impl TimeLimit {
-    /// Limit from the scenario's `timeoutSeconds`.
-    pub fn of_scenario(seconds: u32) -> Self {
-        Self {
-            duration: Duration::from_secs(seconds.into()),
-            field: "timeoutSeconds",
+    /// Time left if the extension starts now.
+    fn remaining(&self) -> Duration {
+        match self {
+            Self::Scenario(limit) => *limit,
+            Self::Case(deadline) => deadline.remaining(),
         }
     }
 
-    /// The time `left` until the limit of the case.
-    pub fn of_case(left: Duration) -> Self {
-        Self {
-            duration: left,
-            field: "runPolicy.caseDeadlineSeconds",
+    /// Message about an extension that was killed at this limit.
+    fn message(&self) -> String {
+        match self {
+            Self::Scenario(limit) => format!(
+                "the extension exceeded the time limit of {} s (timeoutSeconds) and was killed; raise the limit, or use \
+                 fewer iterations or smaller payloads",
+                limit.as_secs()
+            ),
+            Self::Case(deadline) => format!(
+                "the extension was killed when the case exceeded its deadline of {} s; raise timeoutSeconds or \
+                 runPolicy.caseDeadlineSeconds, or use smaller payloads",
+                deadline.limit().as_secs()
+            ),
         }
     }
 }
@@ -303,13 +314,7 @@ impl Extension {
         };
         let status = process::wait_until_exited(child, Instant::now() + EXIT_TIMEOUT);
         if self.watchdog.expired.load(Ordering::Acquire) {
-            let message = format!(
-                "the extension exceeded the time limit of {} s ({}) and was killed; raise the limit, or use fewer \
-                 iterations or smaller payloads",
-                self.watchdog.limit.duration.as_secs(),
-                self.watchdog.limit.field
-            );
-            return failure(FailureReason::DeadlineExceeded, message);
+            return failure(FailureReason::DeadlineExceeded, self.watchdog.limit.message());
         }
         let Some(description) = status else {
             return error;
@@ -357,7 +362,7 @@ impl Watchdog {
         let expired = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&expired);
         let watch = move || {
-            if stopped.recv_timeout(limit.duration) == Err(RecvTimeoutError::Timeout) {
+            if stopped.recv_timeout(limit.remaining()) == Err(RecvTimeoutError::Timeout) {
                 flag.store(true, Ordering::Release);
                 if let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw) {
                     // This call fails if the process has exited.

@@ -2,6 +2,7 @@
 
 use std::os::unix::net::UnixStream;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use crds::record::{CaseFailure, FailureReason, IntegrityReport};
 use crds::v1alpha1::MemoryKind;
@@ -75,7 +76,7 @@ fn payload(transfer: u64) -> Vec<u8> {
 
 fn shared_memory(transfer: u64) -> std::sync::Arc<Memory> {
     let memory = Memory::allocate(MemoryKind::SharedMemory, BYTES as usize).unwrap();
-    fill(&memory, 0, SEED, transfer, BYTES).unwrap();
+    fill(&memory, 0, SEED, transfer, (0, BYTES)).unwrap();
     memory
 }
 
@@ -265,7 +266,7 @@ fn extension_failure_contains_the_end_of_standard_error() {
     let started = Extension::start(
         false,
         plan(1, PayloadPassing::Copy, false),
-        TimeLimit::of_scenario(30),
+        TimeLimit::Scenario(Duration::from_secs(30)),
     );
     let Err(failure) = started else {
         panic!("the test binary is not an extension");

@@ -4,6 +4,7 @@ use crds::assignment::Pass;
 use crds::record::{CaseFailure, IntegrityReport, Mismatch};
 
 use super::pattern::{self, POISON};
+use crate::measure::deadline::Deadline;
 use crate::memory::Memory;
 
 /// Number of bytes compared at a time.
@@ -112,7 +113,7 @@ impl Verifier {
     }
 }
 
-/// Fills `length` bytes at `offset` in `memory` with the pattern of transfer `transfer`.
+/// Fills `length` bytes at `offset` in `memory` with the pattern of transfer `transfer`, from `in_transfer` on.
 ///
 /// # Errors
 /// Returns an error if the memory cannot be written.
@@ -121,10 +122,10 @@ pub(crate) fn fill(
     offset: u64,
     seed: u64,
     transfer: u64,
-    length: u64,
+    (in_transfer, length): (u64, u64),
 ) -> Result<(), CaseFailure> {
     write(memory, offset, length, |position, bytes| {
-        pattern::fill(seed, transfer, position, bytes);
+        pattern::fill(seed, transfer, in_transfer + position, bytes);
     })
 }
 
@@ -156,19 +157,25 @@ fn write(
 /// Checks each message on arrival, because its receive is reposted afterwards, and the next message may overwrite the
 /// memory.
 #[derive(Debug)]
-pub struct Inspector(Verifier);
+pub struct Inspector {
+    verifier: Verifier,
+    deadline: Deadline,
+}
 
 impl Inspector {
-    /// Creates an inspector for an integrity pass; `None` for a measured pass.
-    pub fn for_pass(pass: Pass, seed: u64) -> Option<Self> {
-        (pass == Pass::Integrity).then(|| Self(Verifier::new(seed)))
+    /// Creates an inspector for an integrity pass that must end before `deadline`; `None` for a measured pass.
+    pub fn for_pass(pass: Pass, seed: u64, deadline: Deadline) -> Option<Self> {
+        (pass == Pass::Integrity).then(|| Self {
+            verifier: Verifier::new(seed),
+            deadline,
+        })
     }
 
     /// Checks a message of `length` bytes that is stored at `offset` in `memory` and is expected to be `chunk` of
     /// `transfer`, then poisons the memory again.
     ///
     /// # Errors
-    /// Returns an error if the memory cannot be read or written.
+    /// Returns an error if the memory cannot be read or written, or if the deadline passes.
     pub fn check_message(
         &mut self,
         memory: &Memory,
@@ -177,22 +184,32 @@ impl Inspector {
         transfer: u64,
         chunk: (u64, u64),
     ) -> Result<(), CaseFailure> {
-        let torn_before = self.0.report.torn_chunks;
-        self.0.check_chunk(memory, offset, transfer, chunk)?;
-        if length != chunk.1 {
-            self.0.report.torn_chunks = torn_before + 1;
+        let torn_before = self.verifier.report.torn_chunks;
+        let (in_transfer, expected) = chunk;
+        let activity = "checking a message";
+        self.deadline.in_parts(activity, expected as usize, |part, count| {
+            let (part, count) = (part as u64, count as u64);
+            let range = (in_transfer + part, count);
+            self.verifier
+                .check_chunk(memory, offset + part, transfer, range)?;
+            poison(memory, offset + part, count)
+        })?;
+        // Parts of a message are not counted separately.
+        self.verifier.report.torn_chunks = self.verifier.report.torn_chunks.min(torn_before + 1);
+        if length != expected {
+            self.verifier.report.torn_chunks = torn_before + 1;
         }
-        poison(memory, offset, chunk.1)
+        Ok(())
     }
 
     /// The verifier used by the inspector.
     pub fn verifier(&mut self) -> &mut Verifier {
-        &mut self.0
+        &mut self.verifier
     }
 
     /// Counts a chunk that arrived more than once.
     pub fn record_duplicate(&mut self) {
-        self.0.record_duplicate();
+        self.verifier.record_duplicate();
     }
 }
 
@@ -207,7 +224,7 @@ mod tests {
     /// Fills a transfer, modifies it with `change`, checks it in two chunks, and returns the report.
     fn check_after(change: impl Fn(&Memory)) -> IntegrityReport {
         let memory = Memory::allocate(MemoryKind::Heap, LENGTH as usize + 64).unwrap();
-        fill(&memory, 64, 7, 3, LENGTH).unwrap();
+        fill(&memory, 64, 7, 3, (0, LENGTH)).unwrap();
         change(&memory);
         let mut verifier = Verifier::new(7);
         verifier.check_chunk(&memory, 64, 3, (0, 100_000)).unwrap();
@@ -250,7 +267,7 @@ mod tests {
 
     #[test]
     fn detects_a_misplaced_chunk() {
-        let report = check_after(|memory| fill(memory, 64, 7, 4, LENGTH).unwrap());
+        let report = check_after(|memory| fill(memory, 64, 7, 4, (0, LENGTH)).unwrap());
         assert!(report.first_mismatch.is_some());
     }
 }

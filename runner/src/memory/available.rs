@@ -8,11 +8,13 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crds::record::CaseFailure;
 use crds::v1alpha1::MemoryKind;
 use rustix::fs::{FlockOperation, flock};
 
 use super::MemoryError;
 use crate::environment;
+use crate::measure::deadline::Deadline;
 use crate::topology::SystemRoots;
 
 /// Size in bytes above which reservations follow each other.
@@ -67,11 +69,12 @@ pub(crate) fn check(needed: u64, purpose: &str) -> Result<(), MemoryError> {
     check_on(&SystemRoots::default(), needed, purpose)
 }
 
-/// Allocates `bytes` bytes, and touches their pages with values other than 0.
+/// Allocates `bytes` bytes before `deadline`, and touches their pages with values other than 0.
 ///
 /// # Errors
-/// Returns `Unavailable` if the process may not use so much memory, for example because of `ulimit -v`.
-pub(crate) fn touched_bytes(bytes: u64) -> Result<Vec<u8>, MemoryError> {
+/// Returns `MemoryUnavailable` if the process may not use so much memory, for example because of `ulimit -v`, and
+/// `DeadlineExceeded` if the deadline passes.
+pub(crate) fn touched_bytes(bytes: u64, deadline: &Deadline) -> Result<Vec<u8>, CaseFailure> {
     let mut touched = Vec::new();
     touched
         .try_reserve_exact(bytes as usize)
@@ -80,7 +83,10 @@ pub(crate) fn touched_bytes(bytes: u64) -> Result<Vec<u8>, MemoryError> {
             bytes: bytes as usize,
             message: format!("{error}; check the limits of the process (ulimit -a)"),
         })?;
-    touched.resize(bytes as usize, 1);
+    deadline.in_parts("allocating the payload", bytes as usize, |offset, count| {
+        touched.resize(offset + count, 1);
+        Ok(())
+    })?;
     Ok(touched)
 }
 
@@ -148,9 +154,12 @@ mod tests {
 
     #[test]
     fn an_impossible_allocation_is_an_error() {
-        let error = touched_bytes(i64::MAX as u64 - 1).unwrap_err();
-        assert_eq!(error.reason(), crds::record::FailureReason::MemoryUnavailable);
-        assert_eq!(touched_bytes(3).unwrap(), [1, 1, 1]);
+        let hour = Deadline::after(Duration::from_secs(3600));
+        let error = touched_bytes(i64::MAX as u64 - 1, &hour).unwrap_err();
+        assert_eq!(error.reason, crds::record::FailureReason::MemoryUnavailable);
+        assert_eq!(touched_bytes(3, &hour).unwrap(), [1, 1, 1]);
+        let error = touched_bytes(3, &Deadline::after(Duration::ZERO)).unwrap_err();
+        assert_eq!(error.reason, crds::record::FailureReason::DeadlineExceeded);
     }
 
     #[test]

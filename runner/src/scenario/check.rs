@@ -75,15 +75,21 @@ pub(super) fn check<T: Transport>(
 fn poison_landing<T: Transport>(engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
     let memory = engine.memory()?;
     let geometry = &engine.geometry;
+    let deadline = engine.waiter.deadline();
+    let poison = |offset: u64, length: u64| {
+        deadline.in_parts("poisoning memory", length as usize, |part, count| {
+            poison(&memory, offset + part as u64, count as u64)
+        })
+    };
     match geometry.receives {
         Some(receives) => {
             let length = receives.slots.stride * (receives.slots.count - 1) + receives.length;
-            poison(&memory, geometry.landing_base, length)
+            poison(geometry.landing_base, length)
         }
         None => geometry
             .landing
             .iter()
-            .try_for_each(|offset| poison(&memory, *offset, geometry.size)),
+            .try_for_each(|offset| poison(*offset, geometry.size)),
     }
 }
 
@@ -101,7 +107,7 @@ fn fill_source<T: Transport>(
         geometry.source[slot],
         seed,
         number,
-        geometry.size,
+        (0, geometry.size),
     )
 }
 

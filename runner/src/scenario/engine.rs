@@ -152,7 +152,7 @@ impl<T: Transport> Engine<'_, T> {
         let message = format!(
             "the case exceeded its deadline of {:?} while {activity}: {} transfers posted, {} completed, {} received \
              from the peer, posts in flight by rail: {in_flight:?}",
-            self.waiter.limit(),
+            self.waiter.deadline().limit(),
             self.outgoing.posted(),
             self.outgoing.completed(),
             self.incoming.arrived(),

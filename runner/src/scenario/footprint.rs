@@ -3,6 +3,8 @@
 //! confirmation that a consumer has the tensor. The target only participates in the steps of the case, and otherwise
 //! sleeps.
 
+use std::time::Duration;
+
 use crds::assignment::FootprintWorkload;
 use crds::record::{CaseFailure, FootprintReport};
 use crds::v1alpha1::RpcChannel;
@@ -15,6 +17,7 @@ use super::thread_report::ThreadMeasurement;
 use crate::extension::pages::{self, ProcessMemory};
 use crate::extension::{Arguments, CallPlan, Extension, PayloadPassing, TimeLimit};
 use crate::measure::clock;
+use crate::measure::deadline::Deadline;
 use crate::measure::recorder::Recorder;
 use crate::memory::{self, available};
 use crate::transport::Transport;
@@ -42,8 +45,13 @@ struct HostAndConsumers {
 }
 
 impl HostAndConsumers {
-    /// Starts the consumers.
-    fn start(workload: &FootprintWorkload, channel: RpcChannel, bytes: u64) -> Result<Self, CaseFailure> {
+    /// Allocates the tensor before `deadline`, and starts the consumers.
+    fn start(
+        workload: &FootprintWorkload,
+        channel: RpcChannel,
+        bytes: u64,
+        deadline: &Deadline,
+    ) -> Result<Self, CaseFailure> {
         check_memory(channel, bytes, workload.consumers.into())?;
         let gpu = match workload.gpu {
             Some(gpu) => Some((gpu, memory::used_gpu_bytes(gpu)?)),
@@ -51,8 +59,8 @@ impl HostAndConsumers {
         };
         let baseline = process_memory(std::process::id())?;
         let plan = plan(channel, bytes, workload.gpu);
-        let tensor = Arguments::allocate(plan.passing, plan.gpu, bytes)?;
-        let limit = TimeLimit::of_scenario(workload.timeout_seconds);
+        let tensor = Arguments::allocate(plan.passing, plan.gpu, bytes, deadline)?;
+        let limit = TimeLimit::Scenario(Duration::from_secs(workload.timeout_seconds.into()));
         let start = |_| Extension::start(channel == RpcChannel::Tcp, plan, limit);
         let mut consumers = (0..workload.consumers)
             .map(start)
@@ -141,8 +149,9 @@ impl Distributor {
 }
 
 impl<T: Transport> Work<T> for Distributor {
-    fn warm_up(&mut self, _engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
-        let started = HostAndConsumers::start(&self.workload, self.channel, self.bytes)?;
+    fn warm_up(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
+        let deadline = engine.waiter.deadline();
+        let started = HostAndConsumers::start(&self.workload, self.channel, self.bytes, &deadline)?;
         let started = self.started.insert(started);
         // A consumer's allocator retains the memory of the first messages and reuses it for later ones.
         for consumer in &mut started.consumers {
@@ -222,20 +231,20 @@ fn check_memory(channel: RpcChannel, bytes: u64, consumers: u64) -> Result<(), C
 pub(super) fn check(
     workload: &FootprintWorkload,
     case: &Case<'_>,
-    limit: &dyn Fn() -> TimeLimit,
+    deadline: Deadline,
 ) -> Result<Checked, CaseFailure> {
     let (channel, bytes) = (case.arm.channel, case.size_bytes);
     check_memory(channel, bytes, 1)?;
     let plan = plan(channel, bytes, workload.gpu);
     let seed = data_seed(case.seed, Role::Initiator, 0);
-    let mut tensor = Arguments::allocate(plan.passing, plan.gpu, bytes)?;
+    let mut tensor = Arguments::allocate(plan.passing, plan.gpu, bytes, &deadline)?;
     // Filling a large tensor takes a long time and is not part of its distribution.
-    tensor.fill(seed, 0)?;
-    let mut consumer = Extension::start(channel == RpcChannel::Tcp, plan, limit())?;
+    tensor.fill(seed, 0, &deadline)?;
+    let mut consumer = Extension::start(channel == RpcChannel::Tcp, plan, TimeLimit::Case(deadline))?;
     for transfer in 0..samples(bytes) {
         if transfer > 0 {
             consumer.release()?;
-            tensor.fill(seed, transfer)?;
+            tensor.fill(seed, transfer, &deadline)?;
         }
         consumer.check_payloads(seed, transfer)?;
         consumer.hold(tensor.payload())?;

@@ -47,6 +47,9 @@ pub(super) fn wait_asleep<T: Transport>(
         if !engine.poll()? && !until(engine) {
             thread::sleep(BYSTANDER_INTERVAL);
             engine.idle(activity)?;
+            if engine.waiter.deadline_has_passed() {
+                return Err(engine.deadline_exceeded(activity));
+            }
         }
     }
     Ok(())

@@ -426,9 +426,9 @@ fn run_pass<T: Transport>(
     }
     if case.pass == Pass::Integrity {
         if off_fabric {
-            let (report, evidence) = isolated::check(engine, case.role, |limit| match workload {
-                Workload::Rpc(workload) => rpc::check(workload, case, limit),
-                Workload::MemoryFootprint(workload) => footprint::check(workload, case, limit),
+            let (report, evidence) = isolated::check(engine, case.role, |deadline| match workload {
+                Workload::Rpc(workload) => rpc::check(workload, case, deadline),
+                Workload::MemoryFootprint(workload) => footprint::check(workload, case, deadline),
                 // An empty report makes the cases invalid.
                 _ => Ok(isolated::Checked::default()),
             })?;
@@ -454,10 +454,12 @@ fn run_pass<T: Transport>(
             measure(engine, isolated::IdleSide, side)
         }
         (Workload::Rpc(workload), Role::Initiator) => {
-            measure(engine, rpc::Caller::new(workload, case)?, side)
+            let deadline = engine.waiter.deadline();
+            measure(engine, rpc::Caller::new(workload, case, &deadline)?, side)
         }
         (Workload::Rpc(workload), Role::Target) => {
-            measure(engine, rpc::Callee::new(workload, case.size_bytes)?, side)
+            let deadline = engine.waiter.deadline();
+            measure(engine, rpc::Callee::new(workload, case.size_bytes, &deadline)?, side)
         }
         (Workload::Command(workload), Role::Initiator) => {
             measure(engine, command::Client::new(workload, case, &setup.facts), side)

@@ -1,16 +1,20 @@
-//! Waits between two polls without completions, and checks the case's deadline. The clock is read only occasionally, to
-//! keep it out of the hot path.
+//! Waits between two polls without completions, and checks the case's deadline. A thread that spins reads the clock only
+//! occasionally, to keep it out of the hot path.
 
 use std::time::Duration;
 
 use crds::v1alpha1::Polling;
 
 use crate::measure::clock;
+use crate::measure::deadline::Deadline;
 use crate::transport::{Transport, TransportError};
 
-/// Number of polls between two clock readings. This many polls take well under a millisecond if there are no
-/// completions.
+/// Number of polls between two clock readings of a thread that spins. This many polls take well under a millisecond if there
+/// are no completions.
 const CLOCK_CHECK_INTERVAL: u32 = 1024;
+/// Number of polls between two clock readings of a thread that yields the CPU. On a loaded machine, other processes run for
+/// up to tens of milliseconds each time, and a deadline that is noticed late makes the worker kill its instrument.
+const YIELDS_PER_CLOCK_CHECK: u32 = 16;
 /// Maximum sleep time in `Wait` polling mode. It bounds the delay if the library loses a wake-up.
 const MAX_SLEEP: Duration = Duration::from_millis(10);
 /// Sleep time in `Yield` polling mode while a thread waits until a specific time.
@@ -22,20 +26,17 @@ pub struct IdleWaiter {
     polling: Polling,
     /// Whether a thread that would spin yields the CPU instead.
     yields: bool,
-    deadline: u64,
-    limit: Duration,
+    deadline: Deadline,
     polls: u32,
 }
 
 impl IdleWaiter {
     /// Creates the waiter for `polling`, with a deadline that is `limit` from now.
     pub fn new(polling: Polling, limit: Duration) -> Self {
-        let nanos = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         Self {
             polling,
             yields: false,
-            deadline: clock::now().saturating_add(nanos),
-            limit,
+            deadline: Deadline::after(limit),
             polls: 0,
         }
     }
@@ -45,19 +46,14 @@ impl IdleWaiter {
         self.yields = yields;
     }
 
-    /// Duration from the start of the case to its deadline.
-    pub fn limit(&self) -> Duration {
-        self.limit
-    }
-
-    /// Duration from now to the deadline; 0 if it has passed.
-    pub fn remaining(&self) -> Duration {
-        Duration::from_nanos(self.deadline.saturating_sub(clock::now()))
+    /// Deadline of the case.
+    pub fn deadline(&self) -> Deadline {
+        self.deadline
     }
 
     /// Whether the deadline has passed. Every call reads the clock.
     pub fn deadline_has_passed(&self) -> bool {
-        clock::now() >= self.deadline
+        self.deadline.has_passed()
     }
 
     /// Whether the deadline is known to have passed. Only one in `CLOCK_CHECK_INTERVAL` calls reads the clock.
@@ -85,9 +81,17 @@ impl IdleWaiter {
                 transport.wait(MAX_SLEEP)?;
                 return Ok(self.deadline_has_passed());
             }
-            Polling::Spin | Polling::Yield | Polling::Wait => std::thread::yield_now(),
+            Polling::Spin | Polling::Yield | Polling::Wait => return Ok(self.yield_cpu()),
         }
         Ok(self.deadline_is_known_to_have_passed())
+    }
+
+    /// Yields the CPU. Returns whether the deadline is known to have passed.
+    #[inline]
+    fn yield_cpu(&mut self) -> bool {
+        std::thread::yield_now();
+        self.polls = self.polls.wrapping_add(1);
+        self.polls.is_multiple_of(YIELDS_PER_CLOCK_CHECK) && self.deadline_has_passed()
     }
 
     /// Pauses briefly after a poll that returned no completions, but not past the time `due`. Like
@@ -104,5 +108,19 @@ impl IdleWaiter {
             Polling::Yield => std::thread::sleep(left.min(YIELD_SLEEP)),
         }
         Ok(self.deadline_has_passed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// On a loaded machine, every yield can take tens of milliseconds.
+    #[test]
+    fn a_thread_that_yields_notices_the_deadline_after_a_few_yields() {
+        let mut waiter = IdleWaiter::new(Polling::Yield, Duration::ZERO);
+        assert!((0..20).any(|_| waiter.yield_cpu()));
+        let mut waiter = IdleWaiter::new(Polling::Yield, Duration::from_secs(3600));
+        assert!(!(0..20).any(|_| waiter.yield_cpu()));
     }
 }

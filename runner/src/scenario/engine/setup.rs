@@ -141,6 +141,7 @@ impl<'a, T: Transport> Engine<'a, T> {
         } else {
             case.role.other()
         };
+        let waiter = IdleWaiter::new(setup.polling, case.deadline);
         let mut engine = Self {
             gate,
             number: case.number,
@@ -168,11 +169,15 @@ impl<'a, T: Transport> Engine<'a, T> {
             },
             inbox,
             pings: PingState::default(),
-            waiter: IdleWaiter::new(setup.polling, case.deadline),
             reading_back: false,
             awake: false,
             control_in_flight: 0,
-            inspector: Inspector::for_pass(case.pass, data_seed(case.seed, source, thread.number)),
+            inspector: Inspector::for_pass(
+                case.pass,
+                data_seed(case.seed, source, thread.number),
+                waiter.deadline(),
+            ),
+            waiter,
             geometry,
             thread,
         };

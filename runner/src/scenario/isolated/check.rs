@@ -5,8 +5,8 @@ use crds::record::{CaseFailure, FailureReason, IntegrityReport};
 use crds::v1alpha1::RpcChannel;
 
 use super::wait_asleep;
-use crate::extension::TimeLimit;
 use crate::extension::pages::MappedPages;
+use crate::measure::deadline::Deadline;
 use crate::scenario::case::Role;
 use crate::scenario::check::finish;
 use crate::scenario::engine::{Engine, failure};
@@ -22,16 +22,16 @@ const MAX_COPIES: f64 = 1.01;
 /// Report of one side, and the evidence of sharing.
 pub(in crate::scenario) type Checked = (IntegrityReport, Vec<String>);
 
-/// Executes `verify` on the initiator, and passes it a function that returns the limit of an extension that starts now: the
-/// time left until the limit of the case. The target's report is empty, because no payload arrives there.
+/// Executes `verify` on the initiator, and passes it the deadline of the case. The target's report is empty, because no payload
+/// arrives there.
 pub(in crate::scenario) fn check<T: Transport>(
     engine: &mut Engine<'_, T>,
     role: Role,
-    verify: impl FnOnce(&dyn Fn() -> TimeLimit) -> Result<Checked, CaseFailure>,
+    verify: impl FnOnce(Deadline) -> Result<Checked, CaseFailure>,
 ) -> Result<Checked, CaseFailure> {
     engine.synchronize()?;
     let checked = match role {
-        Role::Initiator => verify(&|| TimeLimit::of_case(engine.waiter.remaining()))?,
+        Role::Initiator => verify(engine.waiter.deadline())?,
         Role::Target => {
             wait_asleep(engine, "waiting for the initiator to check its calls", |engine| {
                 engine.inbox.stop

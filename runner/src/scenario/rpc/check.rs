@@ -7,27 +7,27 @@ use crds::record::CaseFailure;
 use super::host::HostCalls;
 use crate::extension::{Arguments, TimeLimit, pages};
 use crate::integrity::Verifier;
+use crate::measure::deadline::Deadline;
 use crate::scenario::case::{Case, Role};
 use crate::scenario::engine::data_seed;
 use crate::scenario::isolated::{Checked, check_sharing, mapped_on_gpu, samples};
 
-/// Checks the calls of a case within the limit that `limit` returns when the extension starts. Returns the initiator's report,
-/// and the evidence of sharing.
+/// Checks the calls of a case before `deadline`. Returns the initiator's report, and the evidence of sharing.
 pub(in crate::scenario) fn check(
     workload: &RpcWorkload,
     case: &Case<'_>,
-    limit: &dyn Fn() -> TimeLimit,
+    deadline: Deadline,
 ) -> Result<Checked, CaseFailure> {
-    let mut calls = HostCalls::prepare(workload, case.arm.channel, case.size_bytes)?;
+    let mut calls = HostCalls::prepare(workload, case.arm.channel, case.size_bytes, &deadline)?;
     let seed = data_seed(case.seed, Role::Initiator, 0);
     let mut local = Verifier::new(seed);
     let samples = samples(case.size_bytes);
     // Filling a large payload takes a long time and is not part of the calls.
-    calls.arguments.fill(seed, 0)?;
-    calls.start_extension(limit())?;
+    calls.arguments.fill(seed, 0, &deadline)?;
+    calls.start_extension(TimeLimit::Case(deadline))?;
     for transfer in 0..samples {
         if transfer > 0 {
-            calls.arguments.fill(seed, transfer)?;
+            calls.arguments.fill(seed, transfer, &deadline)?;
         }
         if let Some(extension) = &mut calls.extension {
             extension.check_payloads(seed, transfer)?;

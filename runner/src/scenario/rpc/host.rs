@@ -1,6 +1,8 @@
 //! Calls that do not use the arm's transport: calls to an extension on the initiator's machine, or calls within the
 //! initiator's process.
 
+use std::time::Duration;
+
 use crds::assignment::RpcWorkload;
 use crds::record::CaseFailure;
 use crds::v1alpha1::RpcChannel;
@@ -9,6 +11,7 @@ use super::samples::{self, SampleSource};
 use super::{is_echoed, local};
 use crate::extension::{Arguments, CallPlan, Extension, PayloadPassing, TimeLimit, pages};
 use crate::measure::clock;
+use crate::measure::deadline::Deadline;
 use crate::measure::recorder::Recorder;
 use crate::memory::available;
 use crate::scenario::budget::Budget;
@@ -42,14 +45,16 @@ pub(super) struct HostCalls {
 }
 
 impl HostCalls {
-    /// Allocates the arguments.
+    /// Allocates the arguments before `deadline`.
     ///
     /// # Errors
-    /// Returns `NotEnoughMemory` if the machine, the cgroup or the GPU has less available memory than both processes need.
+    /// Returns `NotEnoughMemory` if the machine, the cgroup or the GPU has less available memory than both processes need, and
+    /// `DeadlineExceeded` if the deadline passes.
     pub(super) fn prepare(
         workload: &RpcWorkload,
         channel: RpcChannel,
         bytes: u64,
+        deadline: &Deadline,
     ) -> Result<Self, CaseFailure> {
         let hops = workload.hops;
         let is_shared = channel.for_payload(bytes) == RpcChannel::SharedMemory;
@@ -65,7 +70,7 @@ impl HostCalls {
             PayloadPassing::Copy
         };
         Ok(Self {
-            arguments: Arguments::allocate(passing, gpu, bytes)?,
+            arguments: Arguments::allocate(passing, gpu, bytes, deadline)?,
             extension: None,
             channel,
             plan: CallPlan {
@@ -162,8 +167,9 @@ impl<T: Transport> SampleSource<T> for HostCalls {
 
 impl<T: Transport> Work<T> for Host {
     fn warm_up(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
-        let limit = TimeLimit::of_scenario(self.workload.timeout_seconds);
-        let prepared = HostCalls::prepare(&self.workload, self.channel, self.bytes)?;
+        let deadline = engine.waiter.deadline();
+        let limit = TimeLimit::Scenario(Duration::from_secs(self.workload.timeout_seconds.into()));
+        let prepared = HostCalls::prepare(&self.workload, self.channel, self.bytes, &deadline)?;
         let calls = self.calls.insert(prepared);
         calls.start_extension(limit)?;
         let now = clock::now();

@@ -10,6 +10,7 @@ use crds::record::CaseFailure;
 use super::samples::{self, SampleSource};
 use super::{is_echoed, message_count};
 use crate::measure::clock;
+use crate::measure::deadline::Deadline;
 use crate::measure::recorder::Recorder;
 use crate::memory::available;
 use crate::scenario::budget::Budget;
@@ -63,17 +64,18 @@ struct Exchange {
 }
 
 impl Exchange {
-    /// Allocates the memory outside registered memory.
+    /// Allocates the memory outside registered memory before `deadline`.
     ///
     /// # Errors
-    /// Returns `NotEnoughMemory` if the machine or the cgroup has less available memory.
-    fn new(workload: &RpcWorkload, bytes: u64) -> Result<Self, CaseFailure> {
+    /// Returns `NotEnoughMemory` if the machine or the cgroup has less available memory, and `DeadlineExceeded` if the deadline
+    /// passes.
+    fn new(workload: &RpcWorkload, bytes: u64, deadline: &Deadline) -> Result<Self, CaseFailure> {
         let _reservation = available::reserve(2 * bytes, "the arguments and the received copy of a payload")?;
         Ok(Self {
             hops: workload.hops,
             is_echoed: is_echoed(bytes),
-            payload: available::touched_bytes(bytes)?,
-            received: available::touched_bytes(bytes)?,
+            payload: available::touched_bytes(bytes, deadline)?,
+            received: available::touched_bytes(bytes, deadline)?,
             payloads: 0,
             replies: 0,
         })
@@ -136,10 +138,14 @@ impl Exchange {
 impl Caller {
     /// # Errors
     /// Returns the errors of [`Exchange::new`].
-    pub(in crate::scenario) fn new(workload: &RpcWorkload, case: &Case<'_>) -> Result<Self, CaseFailure> {
+    pub(in crate::scenario) fn new(
+        workload: &RpcWorkload,
+        case: &Case<'_>,
+        deadline: &Deadline,
+    ) -> Result<Self, CaseFailure> {
         Ok(Self {
             messages: CallerMessages {
-                exchange: Exchange::new(workload, case.size_bytes)?,
+                exchange: Exchange::new(workload, case.size_bytes, deadline)?,
                 count: message_count(workload),
             },
             recorder: Some(Recorder::new(workload.measured)),
@@ -201,9 +207,13 @@ impl<T: Transport> Work<T> for Caller {
 impl Callee {
     /// # Errors
     /// Returns the errors of [`Exchange::new`].
-    pub(in crate::scenario) fn new(workload: &RpcWorkload, bytes: u64) -> Result<Self, CaseFailure> {
+    pub(in crate::scenario) fn new(
+        workload: &RpcWorkload,
+        bytes: u64,
+        deadline: &Deadline,
+    ) -> Result<Self, CaseFailure> {
         Ok(Self {
-            exchange: Exchange::new(workload, bytes)?,
+            exchange: Exchange::new(workload, bytes, deadline)?,
             messages: message_count(workload),
             next: 1,
             is_expected: false,
