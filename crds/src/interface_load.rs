@@ -5,7 +5,12 @@
 //! other traffic. For large messages the bound is close to the payload. For the smallest messages, packets and headers
 //! dominate, so the bound is computed from the number of messages and from the packets that the interface counted.
 
+use std::time::Duration;
+
 use crate::record::MAX_LINE_BYTES;
+
+/// Interval between two heartbeats that the coordinator and a worker send to each other.
+pub const HEARTBEAT: Duration = Duration::from_secs(2);
 
 /// Largest headers and trailers of a packet, in bytes, that an interface counts. TCP over IPv6 has at most 118: Ethernet 14,
 /// VLAN tag 4 (IEEE 802.1Q), IPv6 40 (RFC 8200), TCP 60 with all options (RFC 9293). RoCE v2 has at most 106: Ethernet,
@@ -24,9 +29,12 @@ const PACKETS_PER_MESSAGE: u64 = 4;
 const LIBRARY_BYTES: u64 = 128;
 /// Fraction of the payload by which repeated packets may increase the counts.
 const REPEATED: f64 = 0.02;
-/// Messages of the runner on each side of a case, in bytes: two records of the largest length, one of this worker and one
-/// of a worker that measured at the same time.
+/// Messages of the coordinator and a worker about a side of a case, in bytes in each direction: two records of the largest
+/// length.
 const CONTROL_BYTES: u64 = 2 * MAX_LINE_BYTES as u64;
+/// Heartbeats of the coordinator and a worker within [`HEARTBEAT`], with headers and acknowledgements, in bytes in each
+/// direction. On the loopback interface, both directions count in each direction.
+const HEARTBEAT_BYTES: u64 = 2048;
 
 /// Traffic of cases over one interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -37,18 +45,22 @@ pub struct InterfaceLoad {
     pub received: u64,
     /// Messages in both directions.
     pub messages: u64,
-    /// Sides of cases that use the interface. Both sides of a case use the loopback interface.
+    /// Sides of cases whose worker exchanges control messages with the coordinator over the interface. Both sides of a case
+    /// use the loopback interface.
     pub sides: u64,
+    /// Time between the readings, in nanoseconds.
+    pub interval_nanos: u64,
 }
 
 impl InterfaceLoad {
-    /// Sum of two loads.
+    /// Sum of two loads that overlap in time.
     pub fn plus(self, other: Self) -> Self {
         Self {
             sent: self.sent.saturating_add(other.sent),
             received: self.received.saturating_add(other.received),
             messages: self.messages.saturating_add(other.messages),
-            sides: self.sides + other.sides,
+            sides: self.sides.saturating_add(other.sides),
+            interval_nanos: self.interval_nanos.max(other.interval_nanos),
         }
     }
 
@@ -76,11 +88,13 @@ impl InterfaceLoad {
         let largest = full.saturating_add(self.messages.saturating_mul(PACKETS_PER_MESSAGE));
         // Packets beyond this number are other traffic, whose headers explain nothing.
         let packets = packets.map_or(largest, |packets| packets.min(largest));
+        let heartbeats = 1 + self.interval_nanos / HEARTBEAT.as_nanos() as u64;
+        let control = CONTROL_BYTES.saturating_add(heartbeats.saturating_mul(HEARTBEAT_BYTES));
         [
             (payload as f64 * REPEATED) as u64,
             packets.saturating_mul(HEADER_BYTES),
             self.messages.saturating_mul(LIBRARY_BYTES),
-            self.sides.saturating_mul(CONTROL_BYTES),
+            self.sides.saturating_mul(control),
         ]
         .into_iter()
         .fold(payload, u64::saturating_add)
@@ -114,7 +128,8 @@ mod tests {
             counts_packets: bool,
         ) {
             let payload = messages * size;
-            let load = InterfaceLoad { sent: payload, received: if both { payload } else { 0 }, messages, sides: 1 };
+            let received = if both { payload } else { 0 };
+            let load = InterfaceLoad { sent: payload, received, messages, sides: 1, ..InterfaceLoad::default() };
             let (bytes, packets) = wire(messages, size, packet, header, library, both);
             let packets = counts_packets.then_some(packets);
             prop_assert!(bytes <= load.most_sent(packets), "{bytes} > {}", load.most_sent(packets));
@@ -126,9 +141,9 @@ mod tests {
             size in (1_u64 << 20)..(16 << 20),
             packet in 8_192_u64..65_536,
         ) {
-            let load = InterfaceLoad { sent: messages * size, received: 0, messages, sides: 1 };
+            let load = InterfaceLoad { sent: messages * size, messages, sides: 1, ..InterfaceLoad::default() };
             let (bytes, packets) = wire(messages, size, packet, 66, 32, false);
-            let foreign = messages * size / 10 + CONTROL_BYTES + messages * (LIBRARY_BYTES + 4 * HEADER_BYTES);
+            let foreign = messages * size / 10 + CONTROL_BYTES + HEARTBEAT_BYTES + messages * (LIBRARY_BYTES + 4 * HEADER_BYTES);
             let most = load.most_sent(Some(packets + foreign / packet));
             prop_assert!(bytes + foreign > most, "{} <= {most}", bytes + foreign);
         }
@@ -138,12 +153,25 @@ mod tests {
     fn many_small_foreign_packets_do_not_raise_the_bound_without_limit() {
         let load = InterfaceLoad {
             sent: 64_000,
-            received: 0,
             messages: 1_000,
             sides: 1,
+            ..InterfaceLoad::default()
         };
         let most = load.most_sent(Some(u64::MAX));
         assert_eq!(most, load.most_sent(None));
-        assert_eq!(most, 64_000 + 1_280 + (62 + 4_000) * 128 + 128_000 + 32_768);
+        assert_eq!(most, 64_000 + 1_280 + (62 + 4_000) * 128 + 128_000 + 32_768 + 2_048);
+    }
+
+    #[test]
+    fn every_worker_sends_heartbeats_during_a_long_measurement() {
+        let load = |sides, seconds: u64| InterfaceLoad {
+            sides,
+            interval_nanos: seconds * 1_000_000_000,
+            ..InterfaceLoad::default()
+        };
+        assert_eq!(load(1, 0).most_sent(None), 32_768 + 2_048);
+        assert_eq!(load(16, 60).most_sent(None), 16 * (32_768 + 31 * 2_048));
+        let both = load(16, 60).plus(load(2, 30));
+        assert_eq!((both.sides, both.interval_nanos), (18, 60_000_000_000));
     }
 }

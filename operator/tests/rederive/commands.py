@@ -1,5 +1,7 @@
 """Decides whether the bytes that a command reports used the requested fabric."""
 
+import dataclasses
+
 from . import allowance, log_lines
 from .endpoints import is_requested
 from .traffic import COVERAGE, counted, is_looped_back
@@ -8,9 +10,10 @@ from .traffic import COVERAGE, counted, is_looped_back
 LOGGED = ("UcxPerftest", "Nixlbench", "NcclTests")
 
 
-def proof(case, cases, checks, records, endpoints, transport):
+def proof(case, cases, checks, run, transport):
     """The proof of a measured case. `checks` are the cases of the integrity pass, in which the command logs its path."""
-    facts = [endpoints.of_case(case, rank) for rank in case.pair]
+    records = run.records
+    facts = [run.endpoints.of_case(case, rank) for rank in case.pair]
     report = (case.sides[0].get("posted") or {}).get("command") or {}
     logs = [one.record["result"].get("checked", {}).get("command") for one in checks if is_same(one, case)]
     logs = [log for log in logs if log is not None]
@@ -29,14 +32,14 @@ def proof(case, cases, checks, records, endpoints, transport):
     scenario = case.scenario
     if scenario.integrity and scenario.tool in LOGGED and not logs:
         return "Declared"
-    return "Shared" if foreign(case, records) else "Verified"
+    return "Shared" if foreign(case, records, run.coordinated) else "Verified"
 
 
 # Messages that a tool exchanges without reporting them, and the fraction by which its values may be rounded.
 UNREPORTED, ROUNDED = 16, 0.05
 
 
-def foreign(case, records):
+def foreign(case, records, coordinated):
     """Bytes that the command cannot have caused, on the side and in the direction with more of them; None if the tool does
     not report its payload, or without counters."""
     report = (case.sides[0].get("posted") or {}).get("command") or {}
@@ -53,12 +56,17 @@ def foreign(case, records):
     if first == second and not names[0].isdisjoint(names[1]):
         load = load.plus(load)
     found = [0]
-    for side in filter(None, interfaces):
+    for rank, side in zip(case.pair, interfaces, strict=True):
+        if not side:
+            continue
+        longest = max(one["intervalNanos"] for one in side)
+        load = dataclasses.replace(load, interval=longest)
+        of_side = load.with_sides(coordinated.sides(case, rank))
         sums = [sum(both) for both in zip(*map(counted, side), strict=True)]
         for total, field in zip(sums, ("txPackets", "rxPackets"), strict=True):
             packets = [one.get(field) for one in side]
             known = None if None in packets else sum(packets)
-            found.append(total - allowance.most(load, load.sent, known))
+            found.append(total - allowance.most(of_side, load.sent, known))
     return max(found)
 
 

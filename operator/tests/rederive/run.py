@@ -41,7 +41,8 @@ class Run:
             self.cells[case.key].append(case)
         counted = [case for case in self.cases if not case.scenario.is_command]
         on_fabric = [case for case in counted if not self.plan.is_off_fabric(case.key)]
-        self.readings = traffic.readings(on_fabric, self.records, not self.plan.many_to_many)
+        self.coordinated = traffic.Coordinated(self.cases, self.records)
+        self.readings = traffic.readings(on_fabric, self.records, not self.plan.many_to_many, self.coordinated)
         self.check_cases()
         self.stopping = Stopping(self)
 
@@ -76,7 +77,7 @@ class Run:
                 continue
             if case.scenario.is_command:
                 if not any(commands.is_concurrent(case, other, self.records) for other in self.cases):
-                    case.foreign = commands.foreign(case, self.records)
+                    case.foreign = commands.foreign(case, self.records, self.coordinated)
             elif of_case[case]:
                 case.foreign = max(reading.foreign() for reading in of_case[case])
         for case in self.cases:
@@ -85,7 +86,7 @@ class Run:
             if case.measured and not off_fabric:
                 transport = self.plan.arm(case.key[2]).transport
                 if case.scenario.is_command:
-                    case.proof = commands.proof(case, self.cases, checks, self.records, self.endpoints, transport)
+                    case.proof = commands.proof(case, self.cases, checks, self, transport)
                 else:
                     case.proof = proof.of_case(case, of_case[case], self.records, self.endpoints, transport)
                 if case.proof == "Shared" and case.beside_failed:

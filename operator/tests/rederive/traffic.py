@@ -43,13 +43,14 @@ def on(rails, payload):
     return sum(payload[rail] for rail in rails if rail < len(payload))
 
 
-def load(case, rails, sent, own):
-    """Everything that one side of a case may transfer over the interface of `rails`. The replies to calls, which carry at
+def load(case, delta, sent, own):
+    """Everything that one side of a case may transfer over the interface of `delta`. The replies to calls, which carry at
     most the payload of the calls, are not in the records."""
     replies = [sent[0] if case.scenario.kind in ("rpc", "footprint") and side == 1 else [] for side in (0, 1)]
+    rails = delta["rails"]
     by_rail, pings = messages(case)
     both = [on(rails, sent[side]) + on(rails, replies[side]) for side in (own, 1 - own)]
-    return Load(*both, on(rails, by_rail) + pings, 1)
+    return Load(*both, on(rails, by_rail) + pings, 1, delta["intervalNanos"])
 
 
 class Bytes:
@@ -90,12 +91,31 @@ def most_packets(one, other):
     return None if None in (one, other) else max(one, other)
 
 
+class Coordinated:
+    """Sides of the cases that start together. Worker 0 coordinates them, so they exchange messages with its host."""
+
+    def __init__(self, cases, records):
+        self.records = records
+        self.counts = collections.Counter(map(self.start, cases))
+
+    def sides(self, case, rank):
+        """The number of sides, if the worker `rank` is on the host of worker 0; otherwise 0."""
+        same = self.records.host(case.stream, rank) == self.records.host(case.stream, 0)
+        return 2 * self.counts[self.start(case)] if same else 0
+
+    @staticmethod
+    def start(case):
+        return case.stream, case.record["block"], case.key[2], case.record["startedNanos"]
+
+
 class Reading:
-    """Cases that overlapped in time on one interface. `separate` is true if each case starts its warm-up by itself."""
+    """Cases that overlapped in time on one interface. `separate` is true if each case starts its warm-up by itself.
+    `coordinated` is the number of sides that exchange messages with the coordinator, if this is its host."""
 
     def __init__(self, separate=True):
         self.end = 0
         self.separate = separate
+        self.coordinated = 0
         self.cases = {}
 
     def add(self, case, end, bytes_of_case):
@@ -110,6 +130,7 @@ class Reading:
         both_post = any(case.scenario.both_post for case in self.cases)
         if self.separate and (len(self.cases) > 1 or both_post):
             total.load = total.load.plus(total.load.without_sides())
+        total.load = total.load.with_sides(self.coordinated)
         return total
 
     def foreign(self):
@@ -141,7 +162,7 @@ def packets(delta):
     return (None, None) if None in both else both
 
 
-def readings(cases, records, separate):
+def readings(cases, records, separate, coordinated):
     """The readings of all interfaces during the measured cases. `separate` is true if each case starts its warm-up by
     itself."""
     found = collections.defaultdict(list)
@@ -158,7 +179,8 @@ def readings(cases, records, separate):
                     of_interface.append(overlapping)
                 expected = (on(delta["rails"], sent[one]) for one in (own, other))
                 end = start + max(delta["intervalNanos"], side["windowNanos"])
-                possible = load(case, delta["rails"], sent, own)
+                possible = load(case, delta, sent, own)
+                overlapping.coordinated = max(overlapping.coordinated, coordinated.sides(case, rank))
                 overlapping.add(case, end, Bytes(*expected, *counted(delta), packets(delta), possible))
     return [reading for of_interface in found.values() for reading in of_interface]
 

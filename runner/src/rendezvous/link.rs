@@ -11,8 +11,8 @@ use snafu::{ResultExt, Snafu, ensure};
 use super::message::{Envelope, MAX_MESSAGE_BYTES};
 use crate::frame::{self, FrameError, FrameReader};
 
-/// Interval between two heartbeats from one side.
-pub const HEARTBEAT: Duration = Duration::from_secs(2);
+pub use crds::interface_load::HEARTBEAT;
+
 /// Time without a message after which the other side is considered lost. It is ten heartbeat intervals, because a
 /// loaded machine may delay heartbeats.
 pub const SILENCE: Duration = Duration::from_secs(20);

@@ -11,6 +11,7 @@
 //! `Declared`.
 
 mod command;
+mod control;
 mod expected_traffic;
 mod log_lines;
 mod provider;
@@ -27,6 +28,7 @@ use serde::Serialize;
 pub(super) use log_lines::warnings as log_warnings;
 pub use reading::COVERAGE;
 
+use self::control::ControlSides;
 use self::reading::{InterfaceReading, ReadSide, Traffic, WarmUps};
 use super::{CaseCheck, CaseProof, EndpointIndex};
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
@@ -71,6 +73,7 @@ type ReadingKey = (u32, usize, String, String);
 
 /// Determines the proof of every measured case in `reports`.
 pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_>) -> Proofs {
+    let control = ControlSides::new(reports);
     let mut readings: BTreeMap<ReadingKey, Vec<InterfaceReading>> = BTreeMap::new();
     let mut order: Vec<usize> = (0..reports.cases.len()).collect();
     order.sort_by_key(|index| reports.cases.get(*index).map(|case| case.started_nanos));
@@ -93,12 +96,14 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
         ] {
             for delta in &side.interfaces {
                 let host = host(reports, case, rank);
+                let control_sides = control.on_host(reports, case, &host);
                 let key = (case.block, case.arm, host, delta.name.clone());
                 let read = ReadSide {
                     index,
                     case,
                     side,
                     expected: &expected,
+                    control_sides,
                     warm_ups: match plan.many_to_many {
                         Some(_) => WarmUps::Before,
                         None if workload.is_bidirectional() => WarmUps::OfPeer,
@@ -135,7 +140,7 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
         }
         if scenario.assignment.workload.command().is_some() {
             let contradiction = provider::contradiction(plan, case, endpoints);
-            let prove = || attributed(index, command::prove(plan, reports, case, measured));
+            let prove = || attributed(index, command::prove(plan, reports, &control, case, measured));
             return Some(contradiction.unwrap_or_else(prove));
         }
         let case_readings = readings_by_case.get(&index).map_or(&[][..], Vec::as_slice);
@@ -156,7 +161,7 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
         }
         let is_command = |scenario: &PlannedScenario| scenario.assignment.workload.command().is_some();
         if plan.scenarios.get(case.scenario).is_some_and(is_command) {
-            return command::foreign_bytes(reports, case, measured);
+            return command::foreign_bytes(reports, &control, case, measured);
         }
         let readings = readings_by_case.get(&index)?;
         let excess = readings.iter().map(|reading| reading.excess());

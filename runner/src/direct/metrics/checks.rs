@@ -142,13 +142,14 @@ fn shared_interfaces(name: &str, side: &SideReport, peer: &SideReport, two_way: 
     let times = if two_way { 2 } else { 1 };
     let payload = own.0.saturating_add(theirs.0).saturating_mul(times);
     // Both sides may use the interface, and the direction of the payload does not matter for a rough comparison.
-    let load = InterfaceLoad {
-        sent: payload,
-        received: payload,
-        messages: own.1.saturating_add(theirs.1).saturating_mul(2 * times),
-        sides: 2,
-    };
     let shared = side.interfaces.iter().filter_map(|delta| {
+        let load = InterfaceLoad {
+            sent: payload,
+            received: payload,
+            messages: own.1.saturating_add(theirs.1).saturating_mul(2 * times),
+            sides: 2,
+            interval_nanos: delta.interval_nanos,
+        };
         let sent = delta.tx_bytes.saturating_sub(load.most_sent(delta.tx_packets));
         let received = delta.rx_bytes.saturating_sub(load.most_received(delta.rx_packets));
         let foreign = sent.max(received);

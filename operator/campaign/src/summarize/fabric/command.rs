@@ -12,6 +12,7 @@ use crds::interface_load::InterfaceLoad;
 use crds::record::InterfaceDelta;
 use crds::v1alpha1::FabricProof;
 
+use super::control::ControlSides;
 use super::log_lines::{self, logs};
 use super::reading::Excess;
 use super::{COVERAGE, hosts, software};
@@ -26,7 +27,13 @@ const UNREPORTED_MESSAGES: u64 = 16;
 const ROUNDED: f64 = 0.05;
 
 /// Proof of one measured case of a command.
-pub(super) fn prove(plan: &Plan, reports: &Reports, case: &Case, measured: &Measured) -> CaseProof {
+pub(super) fn prove(
+    plan: &Plan,
+    reports: &Reports,
+    control: &ControlSides,
+    case: &Case,
+    measured: &Measured,
+) -> CaseProof {
     let posted = measured.initiator.posted.as_ref();
     let report = posted
         .and_then(|posted| posted.command.clone())
@@ -85,7 +92,7 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, case: &Case, measured: &Meas
                 .to_owned(),
         );
     }
-    if let Some(excess) = excess(reports, case, measured) {
+    if let Some(excess) = excess(reports, control, case, measured) {
         return CaseProof {
             proof: FabricProof::Shared,
             reason: format!(
@@ -123,7 +130,12 @@ impl Counted {
 
 /// Bytes of other traffic; `None` if the tool does not report its payload, without counters, or if they also counted the
 /// bytes of another pair.
-pub(super) fn foreign_bytes(reports: &Reports, case: &Case, measured: &Measured) -> Option<u64> {
+pub(super) fn foreign_bytes(
+    reports: &Reports,
+    control: &ControlSides,
+    case: &Case,
+    measured: &Measured,
+) -> Option<u64> {
     if concurrent_pair(reports, case, measured).is_some() {
         return None;
     }
@@ -135,12 +147,17 @@ pub(super) fn foreign_bytes(reports: &Reports, case: &Case, measured: &Measured)
         .as_ref()?
         .payload_bytes?;
     let has_counters = !measured.initiator.interfaces.is_empty() || !measured.target.interfaces.is_empty();
-    has_counters.then(|| excess(reports, case, measured).map_or(0, |excess| excess.bytes()))
+    has_counters.then(|| excess(reports, control, case, measured).map_or(0, |excess| excess.bytes()))
 }
 
 /// Bytes beyond those that the command can have caused, on the side with more of them; `None` if there are none, or if the
 /// tool does not report its payload.
-fn excess(reports: &Reports, case: &Case, measured: &Measured) -> Option<Excess> {
+fn excess(
+    reports: &Reports,
+    control: &ControlSides,
+    case: &Case,
+    measured: &Measured,
+) -> Option<Excess> {
     let report = measured.initiator.posted.as_ref()?.command.as_ref()?;
     let payload = report.payload_bytes?;
     let most = report.most_payload_bytes.unwrap_or(payload).max(payload);
@@ -153,19 +170,27 @@ fn excess(reports: &Reports, case: &Case, measured: &Measured) -> Option<Excess>
         received: one_way,
         messages: messages.saturating_mul(2),
         sides: 1,
+        interval_nanos: 0,
     };
     let names = |side: &Side| -> BTreeSet<String> {
         let names = side.interfaces.iter().map(|delta| delta.name.clone());
         names.collect()
     };
     let sides = [&measured.initiator, &measured.target];
-    let [initiator, target] = hosts(reports, case);
-    let has_both_sides = initiator == target && !names(sides[0]).is_disjoint(&names(sides[1]));
+    let hosts = hosts(reports, case);
+    let has_both_sides = hosts[0] == hosts[1] && !names(sides[0]).is_disjoint(&names(sides[1]));
     let load = if has_both_sides { load.plus(load) } else { load };
     let found = sides
         .iter()
-        .filter(|side| !side.interfaces.is_empty())
-        .filter_map(|side| {
+        .zip(&hosts)
+        .filter(|(side, _)| !side.interfaces.is_empty())
+        .filter_map(|(side, host)| {
+            let intervals = side.interfaces.iter().map(|delta| delta.interval_nanos);
+            let load = InterfaceLoad {
+                sides: load.sides.max(control.on_host(reports, case, host)),
+                interval_nanos: intervals.max().unwrap_or_default(),
+                ..load
+            };
             let packets =
                 |packets: fn(&InterfaceDelta) -> Option<u64>| side.interfaces.iter().map(packets).sum();
             let counted = counted_bytes(side);

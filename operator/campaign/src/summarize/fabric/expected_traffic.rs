@@ -30,8 +30,8 @@ impl ExpectedTraffic {
         sum_over_rails(&self.received, rails)
     }
 
-    /// All traffic that the side may cause on an interface that `rails` use.
-    pub(super) fn load_on(&self, rails: &[u32]) -> InterfaceLoad {
+    /// All traffic that the side may cause within `interval_nanos` on an interface that `rails` use.
+    pub(super) fn load_on(&self, rails: &[u32], interval_nanos: u64) -> InterfaceLoad {
         InterfaceLoad {
             sent: self
                 .sent_on(rails)
@@ -41,6 +41,7 @@ impl ExpectedTraffic {
                 .saturating_add(sum_over_rails(&self.replies_received, rails)),
             messages: sum_over_rails(&self.messages, rails).saturating_add(self.pings),
             sides: 1,
+            interval_nanos,
         }
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct InterfaceReading {
     end_nanos: u64,
     /// Whether the readings can contain warm-ups.
     warm_ups: WarmUps,
+    /// Sides of all cases whose control messages pass the coordinator's host; 0 on other hosts.
+    control_sides: u64,
     /// Traffic of each case, by its index.
     pub cases: BTreeMap<usize, Traffic>,
 }
@@ -141,7 +143,7 @@ impl Traffic {
 
 impl InterfaceReading {
     /// Payloads of all cases, and the largest reading of any of them. A warm-up that the readings can contain counts as if it
-    /// were as long as the measurement.
+    /// were as long as the measurement. On the coordinator's host, the control messages of all workers are included.
     pub(super) fn total(&self) -> Traffic {
         let mut cases = self.cases.values();
         let first = cases.next().copied().unwrap_or_default();
@@ -154,6 +156,7 @@ impl InterfaceReading {
         if has_warm_ups {
             total.possible = total.possible.plus(total.possible.without_sides());
         }
+        total.possible.sides = total.possible.sides.max(self.control_sides);
         total
     }
 
@@ -184,6 +187,8 @@ pub(super) struct ReadSide<'a> {
     pub side: &'a Side,
     /// Traffic that is expected of the side.
     pub expected: &'a ExpectedTraffic,
+    /// Sides of all cases that start together, if the side is on the coordinator's host; 0 otherwise.
+    pub control_sides: u64,
     /// Warm-ups that the readings of the case can contain.
     pub warm_ups: WarmUps,
 }
@@ -195,6 +200,7 @@ pub(super) fn add(readings: &mut Vec<InterfaceReading>, read: &ReadSide<'_>, del
         case,
         side,
         expected,
+        control_sides,
         warm_ups,
     } = read;
     let end_nanos = case.started_nanos + delta.interval_nanos.max(side.window_nanos);
@@ -209,6 +215,7 @@ pub(super) fn add(readings: &mut Vec<InterfaceReading>, read: &ReadSide<'_>, del
                 counters: software::counters(delta),
                 end_nanos,
                 warm_ups: *warm_ups,
+                control_sides: *control_sides,
                 cases: BTreeMap::new(),
             });
             let Some(reading) = readings.last_mut() else {
@@ -218,6 +225,7 @@ pub(super) fn add(readings: &mut Vec<InterfaceReading>, read: &ReadSide<'_>, del
         }
     };
     reading.end_nanos = reading.end_nanos.max(end_nanos);
+    reading.control_sides = reading.control_sides.max(*control_sides);
     let (counted_sent, counted_received) = software::counted_bytes(delta);
     let traffic = Traffic {
         expected_sent: expected.sent_on(&delta.rails),
@@ -225,7 +233,7 @@ pub(super) fn add(readings: &mut Vec<InterfaceReading>, read: &ReadSide<'_>, del
         counted_sent,
         counted_received,
         packets: delta.tx_packets.zip(delta.rx_packets),
-        possible: expected.load_on(&delta.rails),
+        possible: expected.load_on(&delta.rails, delta.interval_nanos),
     };
     reading
         .cases

@@ -130,12 +130,17 @@ fn pairs_that_run_one_after_another_have_separate_proofs() {
 
 /// The proof of the only case, whose interface counted `counted` bytes.
 fn proofs_of(counted: u64, others: Vec<Case>) -> Proofs {
-    let run = crate::fixture::run_from_yaml(RUN);
-    let plan = crate::plan::plan(&validate(&run).unwrap()).unwrap();
     let mut cases = vec![case(0, 0, counted)];
     cases.extend(others);
+    proofs_on((0..4).map(hello).collect(), cases)
+}
+
+/// The proofs of `cases`, whose workers sent `hellos`.
+fn proofs_on(hellos: Vec<FromStream<HelloRecord>>, cases: Vec<Case>) -> Proofs {
+    let run = crate::fixture::run_from_yaml(RUN);
+    let plan = crate::plan::plan(&validate(&run).unwrap()).unwrap();
     let reports = Reports {
-        hellos: (0..4).map(hello).collect(),
+        hellos,
         cases,
         ..Reports::default()
     };
@@ -164,11 +169,42 @@ fn counts_far_above_the_payload_are_shared_with_the_factor() {
     );
 }
 
+/// Bytes that a case and the control messages of `sides` sides explain: 2 percent of the payload, headers of the packets in both
+/// directions, and two records and a heartbeat for each side.
+fn most_bytes(sides: u64) -> u64 {
+    PAYLOAD + PAYLOAD / 50 + 2 * PAYLOAD / 1024 * 128 + sides * (2 * 16 * 1024 + 2048)
+}
+
 #[test]
 fn repeated_packets_and_records_are_not_other_traffic() {
-    // 2 percent, and two records for each side.
-    let most = PAYLOAD + PAYLOAD / 50 + 2 * 2 * 16 * 1024;
+    let most = most_bytes(2);
     assert_eq!(only_proof(most, Vec::new()).proof, FabricProof::Verified);
+    assert_eq!(only_proof(most + 1, Vec::new()).proof, FabricProof::Shared);
+}
+
+/// The records of all workers arrive on the coordinator's host, while its own pair still measures.
+#[test]
+fn records_of_other_hosts_are_not_other_traffic_on_the_coordinators_host() {
+    let most = most_bytes(4);
+    let proof = |coordinators: &str, started_nanos| {
+        let mut hellos: Vec<_> = (0..4).map(hello).collect();
+        hellos[0].record.environment.hostname = coordinators.to_owned();
+        for rank in [2, 3] {
+            hellos[rank].record.environment.hostname = format!("host-{rank}");
+        }
+        let own = Case {
+            initiator: 1,
+            target: 0,
+            ..case(0, 0, most)
+        };
+        let other = case(2, started_nanos, PAYLOAD);
+        proofs_on(hellos, vec![own, other]).cases[0].clone().unwrap().proof
+    };
+    assert_eq!(proof("host", 0), FabricProof::Verified);
+    // A case that starts at another time is not coordinated at the same time.
+    assert_eq!(proof("host", 2 * WINDOW), FabricProof::Shared);
+    // On a host without the coordinator, only the messages of its own workers arrive.
+    assert_eq!(proof("coordinator", 0), FabricProof::Shared);
 }
 
 #[test]
