@@ -159,7 +159,10 @@ mod tests {
         };
         let most = load.most_sent(Some(u64::MAX));
         assert_eq!(most, load.most_sent(None));
-        assert_eq!(most, 64_000 + 1_280 + (62 + 4_000) * 128 + 128_000 + 32_768 + 2_048);
+        assert_eq!(
+            most,
+            64_000 + 1_280 + (62 + 4_000) * 128 + 128_000 + 32_768 + 2_048
+        );
     }
 
     #[test]

@@ -187,13 +187,14 @@ impl Inspector {
         let torn_before = self.verifier.report.torn_chunks;
         let (in_transfer, expected) = chunk;
         let activity = "checking a message";
-        self.deadline.in_parts(activity, expected as usize, |part, count| {
-            let (part, count) = (part as u64, count as u64);
-            let range = (in_transfer + part, count);
-            self.verifier
-                .check_chunk(memory, offset + part, transfer, range)?;
-            poison(memory, offset + part, count)
-        })?;
+        self.deadline
+            .in_parts(activity, expected as usize, |part, count| {
+                let (part, count) = (part as u64, count as u64);
+                let range = (in_transfer + part, count);
+                self.verifier
+                    .check_chunk(memory, offset + part, transfer, range)?;
+                poison(memory, offset + part, count)
+            })?;
         // Parts of a message are not counted separately.
         self.verifier.report.torn_chunks = self.verifier.report.torn_chunks.min(torn_before + 1);
         if length != expected {

@@ -75,7 +75,9 @@ impl Waits {
         after.iter().fold(Self::default(), |waits, wait| {
             let earlier = before.binary_search_by_key(&wait.thread, |earlier| earlier.thread);
             let earlier = earlier.ok().and_then(|index| before.get(index));
-            let nanos = wait.nanos.saturating_sub(earlier.map_or(0, |earlier| earlier.nanos));
+            let nanos = wait
+                .nanos
+                .saturating_sub(earlier.map_or(0, |earlier| earlier.nanos));
             Self {
                 sum: waits.sum.saturating_add(nanos),
                 longest: waits.longest.max(nanos),
@@ -177,7 +179,13 @@ fn run_queue_waits(tasks: &Path) -> Option<Vec<ThreadWait>> {
 fn read_schedstat<'b>(tasks: BorrowedFd<'_>, thread: &CStr, buffer: &'b mut [u8]) -> Option<&'b str> {
     let directory = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = openat(tasks, thread, directory, Mode::empty()).ok()?;
-    let file = openat(directory, c"schedstat", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let file = openat(
+        directory,
+        c"schedstat",
+        OFlags::RDONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .ok()?;
     let length = rustix::io::read(file, &mut *buffer).ok()?;
     std::str::from_utf8(buffer.get(..length)?).ok()
 }

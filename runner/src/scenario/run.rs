@@ -459,7 +459,11 @@ fn run_pass<T: Transport>(
         }
         (Workload::Rpc(workload), Role::Target) => {
             let deadline = engine.waiter.deadline();
-            measure(engine, rpc::Callee::new(workload, case.size_bytes, &deadline)?, side)
+            measure(
+                engine,
+                rpc::Callee::new(workload, case.size_bytes, &deadline)?,
+                side,
+            )
         }
         (Workload::Command(workload), Role::Initiator) => {
             measure(engine, command::Client::new(workload, case, &setup.facts), side)

@@ -104,10 +104,7 @@ fn contended(name: &str, side: &SideReport, peer: &SideReport) -> Vec<String> {
     });
     let on_same_cpus = peer.contention.iter().filter(|peer| peer.shares_cpus(contention));
     // Without the CPU time of both sides, the rest is not known to belong to other processes.
-    let measuring: Option<u64> = on_same_cpus
-        .chain([contention])
-        .map(|side| side.own_nanos)
-        .sum();
+    let measuring: Option<u64> = on_same_cpus.chain([contention]).map(|side| side.own_nanos).sum();
     // A single measurement is short compared with the steps of the kernel's counters.
     let step = i128::from(CpuContention::STEP_NANOS) * i128::from(contention.cpu_count());
     let foreign = measuring.and_then(|nanos| contention.foreign_cpu(i128::from(nanos) + step));

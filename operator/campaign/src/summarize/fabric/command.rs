@@ -152,12 +152,7 @@ pub(super) fn foreign_bytes(
 
 /// Bytes beyond those that the command can have caused, on the side with more of them; `None` if there are none, or if the
 /// tool does not report its payload.
-fn excess(
-    reports: &Reports,
-    control: &ControlSides,
-    case: &Case,
-    measured: &Measured,
-) -> Option<Excess> {
+fn excess(reports: &Reports, control: &ControlSides, case: &Case, measured: &Measured) -> Option<Excess> {
     let report = measured.initiator.posted.as_ref()?.command.as_ref()?;
     let payload = report.payload_bytes?;
     let most = report.most_payload_bytes.unwrap_or(payload).max(payload);

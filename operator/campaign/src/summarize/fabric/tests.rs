@@ -198,7 +198,10 @@ fn records_of_other_hosts_are_not_other_traffic_on_the_coordinators_host() {
             ..case(0, 0, most)
         };
         let other = case(2, started_nanos, PAYLOAD);
-        proofs_on(hellos, vec![own, other]).cases[0].clone().unwrap().proof
+        proofs_on(hellos, vec![own, other]).cases[0]
+            .clone()
+            .unwrap()
+            .proof
     };
     assert_eq!(proof("host", 0), FabricProof::Verified);
     // A case that starts at another time is not coordinated at the same time.
