@@ -2,7 +2,7 @@
 //! `/proc/self/task/*/schedstat` and `/proc/stat`; computing differences performs no I/O.
 //!
 //! Readings are taken outside the timed region, before and after the measured window. They allocate equally often whatever
-//! the number of threads, up to [`THREAD_CAPACITY`], so that a test can count the allocations of a case.
+//! the number of threads, up to `THREAD_CAPACITY`, so that a test can count the allocations of a case.
 
 use std::collections::BTreeSet;
 use std::ffi::CStr;
