@@ -130,6 +130,26 @@ fn plan_prints_text_and_json() {
 }
 
 #[test]
+fn plan_warns_about_a_program_that_is_not_installed() {
+    let example = std::fs::read_to_string(root().join("examples/command-fi-pingpong.yaml")).unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(
+        file.path(),
+        example
+            .replace("client: [fi_pingpong", "client: [no-such-tool")
+            .replace("server: [fi_pingpong", "server: [sh"),
+    )
+    .unwrap();
+    let output = fabricbench(&["plan", file.path().to_str().unwrap()]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("warning: scenario pingpong: the program no-such-tool is not in PATH on this machine"),
+        "{text}"
+    );
+    assert!(!text.contains("the program sh "), "{text}");
+}
+
+#[test]
 fn every_plan_has_a_different_random_seed_unless_one_is_set() {
     let plan = || {
         let output = fabricbench(&["plan", "examples/libfabric-versions.yaml", "--format", "json"]);

@@ -12,7 +12,7 @@ use super::input::PlannedRun;
 use super::output::PlanFormat;
 use super::source::Source;
 use super::{Exit, Failure, Input};
-use crate::local::{find_runner, variable_notes};
+use crate::local::{find_runner, program_notes, variable_notes};
 use crate::report;
 
 /// Show the plan for a file: legs, rounds, rails and chunks, estimated data volume and time, and comparisons that
@@ -44,44 +44,63 @@ impl Plan {
         Ok(vec![self.input.plan(run?)?])
     }
 
-    /// What the libraries on this machine know about the environment variables of the arms. The plan of a run in a
-    /// cluster is for other machines.
-    fn variable_notes(&self, planned: &PlannedRun) -> Vec<Note> {
-        let is_in_cluster = matches!(
+    /// Whether the plan is for other machines than this one.
+    fn is_in_cluster(&self) -> bool {
+        matches!(
             self.input.file.to_str().and_then(|name| name.parse().ok()),
             Some(Source::Cluster(_))
-        );
-        let runner = match is_in_cluster {
+        )
+    }
+
+    /// What the libraries on this machine know about the environment variables of the arms.
+    fn variable_notes(&self, planned: &PlannedRun) -> Vec<Note> {
+        let runner = match self.is_in_cluster() {
             true => Err("the run is in a cluster".to_owned()),
             false => find_runner(None).map_err(|error| error.to_string()),
         };
         variable_notes(&planned.plan, runner.as_deref().map_err(String::clone))
     }
 
+    /// Programs of commands that are missing on this machine.
+    fn program_notes(&self, planned: &PlannedRun) -> Vec<Note> {
+        match self.is_in_cluster() {
+            true => Vec::new(),
+            false => program_notes(&planned.plan),
+        }
+    }
+
     pub(super) fn execute(self) -> Result<Exit, Failure> {
         let planned = self.planned_runs()?;
-        let notes: Vec<Vec<Note>> = planned
+        let variables: Vec<Vec<Note>> = planned
             .iter()
             .map(|planned| self.variable_notes(planned))
             .collect();
+        let programs: Vec<Vec<Note>> = planned
+            .iter()
+            .map(|planned| self.program_notes(planned))
+            .collect();
+        let notes = variables.iter().zip(&programs);
         let mut out = std::io::stdout().lock();
         match self.format {
             PlanFormat::Text => {
                 let texts: Vec<_> = planned
                     .iter()
-                    .zip(&notes)
-                    .map(|(planned, notes)| report::plan::render(&planned.plan, notes))
+                    .zip(notes)
+                    .map(|(planned, (variables, programs))| {
+                        report::plan::render(&planned.plan, &[variables.as_slice(), programs].concat())
+                    })
                     .collect();
                 write!(out, "{}", texts.join("\n"))?;
             }
             PlanFormat::Json => {
-                let plans = planned.iter().zip(&notes).map(|(planned, notes)| {
+                let plans = planned.iter().zip(notes).map(|(planned, (variables, programs))| {
                     let plan: &plan::Plan = &planned.plan;
                     json!({
                         "planHash": planned.plan.hash(),
                         "estimate": estimate(plan),
                         "plan": plan,
-                        "variableNotes": notes,
+                        "variableNotes": variables,
+                        "programNotes": programs,
                     })
                 });
                 let plans: Vec<_> = plans.collect();

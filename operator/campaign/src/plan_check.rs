@@ -3,6 +3,7 @@
 //! The planner never creates an inconsistent plan: its tests run this check on every plan that they create. Users
 //! should therefore never see a [`Severity::Fatal`] note.
 
+mod commands;
 mod consistency;
 mod effects;
 pub(crate) mod libraries;
@@ -59,6 +60,7 @@ pub fn check(plan: &Plan) -> Vec<Note> {
     consistency::check(plan, &mut notes);
     sampling::check(plan, &mut notes);
     effects::check(plan, &mut notes);
+    commands::check(plan, &mut notes);
     libraries::check(plan, &mut notes);
     waiting::check(plan, &mut notes);
     notes.0.sort_by_key(|note| std::cmp::Reverse(note.severity));

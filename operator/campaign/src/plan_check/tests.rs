@@ -47,6 +47,38 @@ fn warns_about_too_few_rounds() {
 }
 
 #[test]
+fn warns_about_a_client_that_does_not_get_the_address_of_its_server() {
+    let command = |client: &str, server: &str| {
+        let text = format!(
+            "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {{name: test}}\nspec:\n  baseline: a\n  \
+             variants: [{{name: a, arguments: ['-h{{server}}']}}, {{name: b, arguments: [-v]}}]\n{TCP}  scenarios:\n  \
+             - name: s\n    primaryMetric: ReportedLatency\n    command:\n      tool: Fabtests\n      sizes: [64]\n      \
+             {server}client: {client}\n"
+        );
+        let run = crate::fixture::run_from_yaml(&text);
+        let plan: Plan = plan(&validate(&run).unwrap()).unwrap().into();
+        check(&plan).iter().map(Note::to_string).collect::<Vec<_>>()
+    };
+    let server = "server: [tool, -p, '{port}', '{arguments}']\n      ";
+    let start = |arms: &str| {
+        format!("warning: scenario s: the client of {arms} has no argument with the placeholder {{server}}")
+    };
+    let found = command("[tool]", server);
+    assert!(
+        contains_note(&found, &start("a, b"), "add {server} to command.client"),
+        "{found:?}"
+    );
+    let found = command("[tool, '{arguments}']", server);
+    assert!(contains_note(&found, &start("b"), ""), "{found:?}");
+    for found in [
+        command("[tool, '{server}:1']", server),
+        command("[tool, '{arguments}']", ""),
+    ] {
+        assert!(!contains_note(&found, "", "{server}"), "{found:?}");
+    }
+}
+
+#[test]
 fn warns_about_a_run_that_cannot_end_early() {
     let found = notes(&[DOORBELL, TCP, MID, "  sampling: {rounds: 12, stop: Settled}\n"]);
     let start = "warning: sampling.stop is Settled, but 12 rounds allow only one analysis";
