@@ -36,6 +36,30 @@ def contrast(kind, factors, values):
     return statistics.mean(of_others.values())
 
 
+class Effects:
+    """The effect of each round, the median over its pairs: of the printed values, and its lower and upper bound. There is no
+    effect if a tool printed 0 for one of the values."""
+
+    def __init__(self, kind, factors, rounds):
+        self.below = any(value[1] <= 0 for pairs in rounds for values in pairs for value in values.values())
+        rounds = [] if self.below else rounds
+        least, most = (1, 2), (2, 1)
+        self.printed, self.lower, self.upper = (
+            [statistics.median(self.bound(kind, factors, one, choice) for one in pairs) for pairs in rounds]
+            for choice in ((0, 0), least, most)
+        )
+        self.is_exact = self.lower == self.printed == self.upper
+
+    @staticmethod
+    def bound(kind, factors, values, choice):
+        """A bound of the contrast. `choice` is the bound of the values that raise the contrast and of those that lower it."""
+        raises = {
+            one: contrast(kind, factors, {other: float(one == other) for other in values}) > 0 for one in values
+        }
+        chosen = {one: math.log(bounds[choice[0 if raises[one] else 1]]) for one, bounds in values.items()}
+        return contrast(kind, factors, chosen)
+
+
 class Cell:
     """The effects at one size of a scenario."""
 
@@ -49,13 +73,13 @@ class Cell:
         self.keys = {one: (scenario.name, length, name) for one, name in ordered.items()}
 
     def rounds(self):
-        """For each round, the values of every set of factors in each pair in which all are valid."""
+        """For each round, the bounds of the values of every set of factors in each pair in which all have a value."""
         last = min(self.run.stopping.last_round(key) for active, key in self.keys.items() if active)
         found = collections.defaultdict(dict)
         for active, key in self.keys.items():
             for case in self.run.units(key, last):
-                if value := case.value(self.scenario.primary):
-                    found[case.round, case.pair][active] = math.log(value)
+                if (bounds := case.bounds(self.scenario.primary)) is not None:
+                    found[case.round, case.pair][active] = bounds
         rounds = collections.defaultdict(list)
         for (number, _), values in found.items():
             if len(values) == len(self.keys):
@@ -81,16 +105,15 @@ class Cell:
         for kind, factors in effects(self.names):
             if kind == "Combination" and len(applying) >= 2:
                 factors = tuple(applying)
-            values = [statistics.median(contrast(kind, factors, one) for one in pairs) for pairs in rounds]
-            bounds = None
-            if values and not self.run.stopping.awaits():
-                bounds = inference.interval(values, level)
-            verdict = None
-            if values and not self.run.stopping.awaits() and not blocked and set(factors) <= set(applying):
-                higher = self.scenario.primary in inference.HIGHER_IS_BETTER
-                verdict = inference.verdict(bounds, self.run.plan.margin, higher)
-            has_estimate = values and not self.run.stopping.awaits()
-            yield kind, factors, len(values), inference.estimate(values) if has_estimate else None, bounds, verdict
+            values = Effects(kind, factors, rounds)
+            bounds = verdict = estimate = None
+            if rounds and not self.run.stopping.awaits():
+                bounds = inference.widened(values, level)
+                estimate = inference.estimate(values.printed) if values.printed else None
+                if not blocked and set(factors) <= set(applying):
+                    higher = self.scenario.primary in inference.HIGHER_IS_BETTER
+                    verdict = inference.verdict(bounds, self.run.plan.margin, higher)
+            yield kind, factors, len(rounds), estimate, bounds, verdict
 
 
 def check(run, status, tally):

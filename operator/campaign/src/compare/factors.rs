@@ -13,8 +13,8 @@ use super::case_index::{CaseIndex, CasesOfOneValue};
 use super::{Comparison, Effect, Withheld, interval_percent};
 use crate::plan::Plan;
 use crate::stats::{
-    BetterDirection, BoundedValue, Family, Interval, Margin, RoundEffects, StatsError, compare_bounded,
-    contrast, percent_change, signed_rank,
+    BetterDirection, BoundedValue, Family, Interval, Margin, PairedResult, RoundEffects, StatsError,
+    compare_bounded, contrast, percent_change, signed_rank,
 };
 use crate::stopping::Stopping;
 use crate::summarize::bounded_statistic;
@@ -137,8 +137,7 @@ pub(super) fn estimate(
             let withheld = cell.withheld(comparisons);
             for question in cell.questions(&applicable) {
                 let weights = weights(cell.combinations(), |values| question.contrast(values));
-                let contrasts = RoundEffects::of_contrast(rounds.values().map(Vec::as_slice), &weights);
-                let result = compare_bounded(&contrasts, &family, margin, direction);
+                let result = result(&rounds, &weights, &family, (margin, direction));
                 let awaited = stopping.awaited_first_analysis(plan);
                 let reason = withheld
                     .clone()
@@ -178,6 +177,30 @@ pub(super) fn estimate(
 /// Values of the primary metric of all combinations, by round and pair.
 type Rounds = BTreeMap<u32, Vec<Vec<BoundedValue>>>;
 
+/// The result of the contrast with these `weights`. As in comparisons of arms, rounds in which a tool printed 0 are not left
+/// out: the remaining ones would be a selection by their values.
+fn result(
+    rounds: &Rounds,
+    weights: &[f64],
+    family: &Family,
+    (margin, direction): (Margin, BetterDirection),
+) -> PairedResult {
+    match rounds_below_resolution(rounds) {
+        0 => {
+            let contrasts = RoundEffects::of_contrast(rounds.values().map(Vec::as_slice), weights);
+            compare_bounded(&contrasts, family, margin, direction)
+        }
+        affected => PairedResult::below_resolution(affected, rounds.len()),
+    }
+}
+
+/// Number of rounds in which a tool printed 0 for a combination in a pair.
+fn rounds_below_resolution(rounds: &Rounds) -> usize {
+    let is_below =
+        |pairs: &&Vec<Vec<BoundedValue>>| pairs.iter().flatten().any(BoundedValue::is_below_resolution);
+    rounds.values().filter(is_below).count()
+}
+
 /// The weights of the linear function `contrast` of the logarithms of `count` combinations.
 fn weights(count: usize, contrast: impl Fn(&[f64]) -> f64) -> Vec<f64> {
     let weight = |combination: usize| {
@@ -198,7 +221,8 @@ fn conditional(
     rounds: &Rounds,
     family: &Family,
 ) -> Option<[ConditionalChange; 2]> {
-    if question.kind != FactorEffectKind::Interaction || question.factors.count_ones() != 2 {
+    let is_of_two = question.kind == FactorEffectKind::Interaction && question.factors.count_ones() == 2;
+    if !is_of_two || rounds_below_resolution(rounds) > 0 {
         return None;
     }
     let first = 1 << question.factors.trailing_zeros();
@@ -231,7 +255,7 @@ impl Cell<'_> {
         1 << self.plan.factors.len()
     }
 
-    /// Values of the rounds in which a pair has valid cases of all combinations, up to the earliest analysis at which
+    /// Values of the rounds in which a pair has values of all combinations, also if a tool printed them as 0, up to the earliest analysis at which
     /// the comparison of any combination ended.
     fn rounds(self, index: &CaseIndex<'_>, stopping: &Stopping, primary: Metric) -> Rounds {
         let mut rounds = Rounds::new();
@@ -254,8 +278,7 @@ impl Cell<'_> {
         );
         let value = |arm: usize, cases: &CasesOfOneValue<'_>| {
             let moves_payload = self.plan.moves_payload(planned, arm, self.size_bytes);
-            let value = bounded_statistic(&planned.assignment.workload, moves_payload, cases, primary);
-            value.filter(|value| !value.is_below_resolution())
+            bounded_statistic(&planned.assignment.workload, moves_payload, cases, primary)
         };
         for ((_, _, _, round, pair), _) in index.range(from..=to) {
             let values: Option<Vec<BoundedValue>> = (0..self.combinations())
@@ -341,6 +364,42 @@ impl Cell<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A tool that prints 0 in one of ten rounds: that round is neither left out nor taken as a ratio.
+    #[test]
+    fn printed_zeros_withhold_the_effect() {
+        let value = |value: f64| BoundedValue {
+            value,
+            least: (value - 5.0).max(0.0),
+            most: value + 5.0,
+        };
+        let rounds = |first: f64| -> Rounds {
+            let values =
+                |round: u32| vec![vec![value(if round == 1 { first } else { 1000.0 }), value(500.0)]];
+            (1..=10).map(|round| (round, values(round))).collect()
+        };
+        let family = Family::new(1, 95.0).unwrap();
+        let margin = (Margin::from_percent(2.0).unwrap(), BetterDirection::LowerIsBetter);
+        let weights = [-1.0, 1.0];
+        let found = result(&rounds(1000.0), &weights, &family, margin);
+        assert_eq!((found.rounds, found.verdict), (10, Verdict::Improved));
+        let withheld = result(&rounds(0.0), &weights, &family, margin);
+        assert_eq!((withheld.rounds, withheld.estimate), (10, None));
+        assert_eq!(withheld.verdict, Verdict::Inconclusive);
+        assert!(withheld.is_resolution_open && withheld.interval.is_err());
+        let interaction = Question {
+            kind: FactorEffectKind::Interaction,
+            factors: 3,
+        };
+        let four = |first: f64| -> Rounds {
+            let repeated = |values: &Vec<BoundedValue>| values.iter().chain(values).copied().collect();
+            let all = rounds(first).into_iter();
+            all.map(|(round, pairs)| (round, pairs.iter().map(repeated).collect()))
+                .collect()
+        };
+        assert!(conditional(interaction, 4, &four(1000.0), &family).is_some());
+        assert!(conditional(interaction, 4, &four(0.0), &family).is_none());
+    }
 
     #[test]
     fn plan_and_comparison_agree_on_the_number_of_effects() {
