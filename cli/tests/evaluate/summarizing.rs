@@ -5,7 +5,7 @@ use campaign::summarize::{CellSummary, Invalid, Summary, summarize};
 use crds::record::{CaseFailure, CaseResult, FailureReason, Measurement, Mismatch};
 use crds::v1alpha1::{Answer, Engagement, FabricProof, Metric, Optimization};
 
-use crate::fixture::{ARMS, Campaign};
+use crate::fixture::{ARMS, Campaign, plan_of, run};
 
 fn summary(campaign: &Campaign) -> Summary {
     summarize(&campaign.plan, &campaign.reports(), &Stopping::default())
@@ -20,6 +20,28 @@ fn measurement_mut(case: &mut crds::record::CaseRecord) -> Option<&mut Measureme
     match &mut case.result {
         CaseResult::Measured(measurement) => Some(measurement),
         _ => None,
+    }
+}
+
+/// UCX has neither an inject call nor FI_MORE, whatever the counters show.
+#[test]
+fn inject_and_doorbells_never_apply_over_ucx() {
+    let mut run = run();
+    run.spec.transport = serde_json::from_str(r#"{"ucx": {"transports": ["tcp"], "rails": 4}}"#).unwrap();
+    let campaign = Campaign {
+        plan: plan_of(&run),
+        ..Campaign::default()
+    };
+    let evaluation = campaign.evaluation_of(run, &campaign.stream(1, &[]));
+    let cells = evaluation.summary.cells.iter();
+    let mut evidence = cells
+        .flat_map(|cell| &cell.evidence)
+        .filter(|one| one.optimization != Optimization::Coalesce)
+        .peekable();
+    assert!(evidence.peek().is_some());
+    for one in evidence {
+        assert_eq!(one.engagement, Engagement::NotApplicable, "{one:?}");
+        assert!(one.reason.starts_with("UCX has no "), "{one:?}");
     }
 }
 

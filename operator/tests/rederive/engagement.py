@@ -3,6 +3,8 @@
 from . import coalesce
 
 APPLIES = None
+# Transports whose libraries have neither an inject call nor FI_MORE (docs/ucx.md, docs/nixl.md).
+WITHOUT_INJECT_AND_MORE = ("ucx", "nixl")
 
 
 def planned(arm, scenario, length, rails, uses_library):
@@ -17,12 +19,13 @@ def planned(arm, scenario, length, rails, uses_library):
 def requested(arm, scenario, length, rails):
     """The optimizations of an arm whose timed operations use the library."""
     _, chunk, last, posts, *_ = arm.posting(scenario, length, rails)
-    found = {}
+    found, impossible = {}, any(one in arm.transport for one in WITHOUT_INJECT_AND_MORE)
     if arm.inject is not None:
         excluded = scenario.operation not in ("Send", "WriteImmediate") or min(chunk, last) > arm.inject
-        found["Inject"] = "NotApplicable" if excluded else APPLIES
+        found["Inject"] = "NotApplicable" if impossible or excluded else APPLIES
     if arm.doorbell:
-        found["Doorbell"] = "NotApplicable" if scenario.operation == "Read" or posts < 2 else APPLIES
+        excluded = scenario.operation == "Read" or posts < 2
+        found["Doorbell"] = "NotApplicable" if impossible or excluded else APPLIES
     if arm.policy == "NixlCoalesce":
         same = arm.stripes(length, rails) == arm.with_policy("Nixl").stripes(length, rails)
         found["Coalesce"] = "NotApplicable" if rails == 1 or length < arm.threshold or same else APPLIES
