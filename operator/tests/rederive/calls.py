@@ -1,7 +1,9 @@
 """Checks one arm's calls with one payload: their section, and the mean and standard deviation of all samples."""
 
+import collections
 import math
 
+from . import histogram
 from .tally import ROUNDING
 
 # The suite's payloads, by size.
@@ -56,9 +58,11 @@ def check(run, key, cases, valid, stored, tally):
         tally.compare("call", f"{where}hops", stored["hops"], scenario.hops)
     posted = [case.sides[0]["posted"] for case in valid]
     mean, deviation = moments([(one["operations"], one["call"]) for one in posted])
-    clock = below_clock(run, None if scenario.rate else mean)
     # In an open loop, a sample includes the time for which it waited for others.
-    hop = None if scenario.rate or clock else mean and mean / scenario.hops
+    reading = None if scenario.rate else clock_reading(run)
+    is_below = [bool(reading) and value is not None and value < 2 * reading for value in (mean, median(valid))]
+    clock = reading if any(is_below) else None
+    hop = None if scenario.rate or is_below[0] else mean and mean / scenario.hops
     values = {"meanNanos": mean, "deviationNanos": deviation, "clockNanos": clock, "hopNanos": hop}
     for field, derived in values.items():
         derived = None if derived is None else math.floor(derived + 0.5)
@@ -67,12 +71,18 @@ def check(run, key, cases, valid, stored, tally):
     tally.compare("call", f"{where}memoryGrowthBytes", stored.get("memoryGrowthBytes"), max(grown, default=None))
 
 
-def below_clock(run, mean):
-    """The time of one reading of the clock, if samples with this mean, which contain one reading, leave less than another
-    for the calls."""
-    readings = [hello["environment"]["clock"]["overheadNanos"] for hello in run.records.hellos.values()]
-    clock = max(readings, default=0)
-    return clock if mean is not None and mean < 2 * clock else None
+def median(valid):
+    """The median of all samples of the valid cases."""
+    buckets = collections.Counter()
+    for case in valid:
+        buckets.update(case.buckets)
+    return histogram.quantile(buckets, 0.5)
+
+
+def clock_reading(run):
+    """The longest time of one reading of the clock, 0 if it is unknown. Samples contain one reading; they are below the
+    clock if they leave less than another for the calls."""
+    return max((hello["environment"]["clock"]["overheadNanos"] for hello in run.records.hellos.values()), default=0)
 
 
 def classify(cases, on_gpu):

@@ -38,7 +38,7 @@ impl Fastest<'_> {
 }
 
 /// Returns the fastest of `tests`. Calls that are not successful do not count, even if some of their cases were measured,
-/// and neither do those of an open loop, whose times depend on the rate, and those below the clock.
+/// and neither do those of an open loop, whose times depend on the rate, and those whose mean is below the clock.
 pub(super) fn fastest<'a>(tests: &[Test<'a>]) -> Option<Fastest<'a>> {
     let successful = tests
         .iter()
@@ -75,16 +75,21 @@ pub(super) fn table(title: String, tests: &[&Test<'_>]) -> ResultTable {
         let call = test.cell.call.as_ref()?;
         let moments = call.moments?;
         let nanos = |nanos: Option<f64>| nanos.map_or_else(|| "n/a".to_owned(), format::nanos);
-        let deviation = moments.deviation_nanos.filter(|_| !call.below_clock);
-        let smallest = test.cell.min_nanos.filter(|_| !call.below_clock);
+        let clock = |nanos: f64| call.clock_nanos.filter(|_| call.is_below_clock(nanos));
+        let deviation = moments
+            .deviation_nanos
+            .filter(|_| !call.is_below_clock(moments.mean_nanos));
+        let extreme = |nanos: Option<u64>| {
+            let nanos = nanos.map(|nanos| nanos as f64);
+            nanos.filter(|nanos| !call.is_below_clock(*nanos))
+        };
         let mut row = vec![
             test.subject(),
             test.arm.name.clone(),
-            call.below_clock_nanos()
-                .map_or_else(|| format::nanos(moments.mean_nanos), below_clock),
+            clock(moments.mean_nanos).map_or_else(|| format::nanos(moments.mean_nanos), below_clock),
             nanos(deviation),
-            nanos(smallest.map(|nanos| nanos as f64)),
-            nanos(test.cell.max_nanos.map(|nanos| nanos as f64)),
+            nanos(extreme(test.cell.min_nanos)),
+            nanos(extreme(test.cell.max_nanos)),
             moments.samples.to_string(),
         ];
         if has_hops {
@@ -115,8 +120,8 @@ fn below_clock(clock_nanos: f64) -> String {
 fn notes(tests: &[&Test<'_>]) -> Vec<String> {
     let mut calls = tests.iter().filter_map(|test| test.cell.call.as_ref());
     let explanation = "Calls that take less time than one reading of the clock are below the clock. Their samples consist \
-                       mainly of the reading, so they have no time for each hop, no other calls are compared with them, and \
-                       they are never the fastest.";
+                       mainly of the reading. Calls with a mean below the clock have no time for each hop, no other calls are \
+                       compared with them, and they are never the fastest. Other values below the clock are n/a.";
     calls
         .any(|call| call.below_clock)
         .then(|| explanation.to_owned())

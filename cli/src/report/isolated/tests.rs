@@ -88,6 +88,7 @@ fn calls_below_the_clock_are_not_compared() {
                 ..moments
             });
             call.below_clock = true;
+            (cell.min_nanos, cell.max_nanos) = (Some(25), Some(20_000));
         }
     }
     let report = Report {
@@ -101,13 +102,38 @@ fn calls_below_the_clock_are_not_compared() {
         assert!(!table.columns.contains(&"x local"));
         assert!(table.notes[0].contains("below the clock"));
         let direct = table.rows.iter().find(|row| row[1] == "direct").unwrap();
-        assert_eq!(direct[2..5], ["below the clock (20 ns)", "n/a", "n/a"]);
+        assert_eq!(direct[2..6], ["below the clock (20 ns)", "n/a", "n/a", "20.0 us"]);
         if scenario == 1 {
             assert_eq!(direct[8], "n/a");
         }
         let (_, counts) = found.counts.unwrap();
         assert!(counts.contains("fastest small_int over unix"), "{counts}");
     }
+}
+
+/// A few slow calls raise the mean of calls whose median and minimum are below the clock.
+#[test]
+fn every_value_below_the_clock_is_withheld_and_no_other() {
+    let (plan, mut evaluation) = unmeasured(CALLS);
+    measure_calls(&plan, &mut evaluation);
+    for cell in &mut evaluation.summary.cells {
+        cell.min_nanos = Some(25);
+        if let Some(call) = &mut cell.call {
+            call.below_clock = true;
+        }
+    }
+    let report = Report {
+        plan: &plan,
+        evaluation: &evaluation,
+    };
+    let found = of_scenario(&report, 0).unwrap();
+    let direct = found.tables[0]
+        .rows
+        .iter()
+        .find(|row| row[1] == "direct")
+        .unwrap();
+    assert_eq!(direct[2..6], ["100 ns", "n/a", "n/a", "20.0 us"]);
+    assert!(found.tables[0].notes[0].contains("below the clock"));
 }
 
 #[test]

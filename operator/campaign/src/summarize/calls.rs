@@ -30,7 +30,8 @@ pub struct CallSummary {
     pub moments: Option<Moments>,
     /// Time of one reading of the clock, in nanoseconds: the longest of all workers; `None` if no worker reported it.
     pub clock_nanos: Option<f64>,
-    /// Whether the calls of a closed loop take less time than one reading of the clock.
+    /// Whether the calls of a closed loop take less time than one reading of the clock: their mean does, or their median,
+    /// which a few slow calls do not raise.
     pub below_clock: bool,
     /// Largest increase in the proportional set size of the host and the extension during a case, in bytes; `None` if
     /// it was not measured.
@@ -50,15 +51,31 @@ pub struct Moments {
 }
 
 impl CallSummary {
-    /// Mean divided by the number of calls in a sample, in nanoseconds; `None` in an open loop or below the clock.
+    /// Mean divided by the number of calls in a sample, in nanoseconds; `None` in an open loop, or if the mean is below the
+    /// clock.
     pub fn hop_nanos(&self) -> Option<f64> {
         Some(self.moments_of_calls()?.mean_nanos / f64::from(self.hops.max(1)))
     }
 
-    /// Mean and deviation if they describe the calls: not in an open loop, where they depend on the rate, and not below
-    /// the clock. Values that compare calls with each other use these moments.
+    /// Mean and deviation if they describe the calls: not in an open loop, where they depend on the rate, and not if the
+    /// mean is below the clock. Values that compare calls with each other use these moments.
     pub fn moments_of_calls(&self) -> Option<Moments> {
-        self.moments.filter(|_| !self.is_open_loop && !self.below_clock)
+        self.moments
+            .filter(|moments| !self.is_open_loop && !self.is_below_clock(moments.mean_nanos))
+    }
+
+    /// Whether a sample of `nanos` leaves less time for the calls than one reading of the clock. Never in an open loop,
+    /// whose samples include waiting.
+    pub fn is_below_clock(&self, nanos: f64) -> bool {
+        let is_below = self.clock_nanos.is_some_and(|clock| is_below_clock(nanos, clock));
+        is_below && !self.is_open_loop
+    }
+
+    /// Whether the mean of the samples or their median, `median_nanos`, is below the clock.
+    fn takes_less_than_a_reading(&self, median_nanos: Option<u64>) -> bool {
+        let mean = self.moments.map(|moments| moments.mean_nanos);
+        let mut typical = mean.into_iter().chain(median_nanos.map(|nanos| nanos as f64));
+        typical.any(|nanos| self.is_below_clock(nanos))
     }
 
     /// Time of one reading of the clock if the calls are below it, in nanoseconds.
@@ -76,18 +93,19 @@ pub(super) fn clock_nanos(reports: &Reports) -> Option<f64> {
         .max_by(|one, other| one.total_cmp(other))
 }
 
-/// Whether calls with this mean take less time than one reading of the clock. A sample lasts from one reading to the
-/// next, so its time contains one of them.
-fn is_below_clock(mean_nanos: f64, clock_nanos: f64) -> bool {
-    mean_nanos < 2.0 * clock_nanos
+/// Whether calls whose sample takes `nanos` take less time than one reading of the clock. A sample lasts from one reading
+/// to the next, so its time contains one of them.
+fn is_below_clock(nanos: f64, clock_nanos: f64) -> bool {
+    nanos < 2.0 * clock_nanos
 }
 
 /// Summarizes the measured cases of an arm with one payload; `None` if the scenario makes no calls or no case was
-/// recorded. `clock_nanos` is the result of [`clock_nanos`].
+/// recorded. `clock_nanos` is the result of [`clock_nanos`], and `median_nanos` the median of all samples.
 pub(super) fn summary(
     scenario: &PlannedScenario,
     cases: &[(&Case, &CaseCheck)],
     clock_nanos: Option<f64>,
+    median_nanos: Option<u64>,
 ) -> Option<CallSummary> {
     let Workload::Rpc(rpc) = &scenario.assignment.workload else {
         return None;
@@ -98,22 +116,20 @@ pub(super) fn summary(
     let valid = || cases.iter().filter(|(_, check)| check.is_valid());
     let reports: Vec<(u64, &CallReport)> = valid().filter_map(|(case, _)| calls_of(case)).collect();
     let moments = pooled_moments(&reports);
-    let is_open_loop = rpc.open_loop.is_some();
-    let below_clock = moments
-        .zip(clock_nanos)
-        .is_some_and(|(moments, clock)| !is_open_loop && is_below_clock(moments.mean_nanos, clock));
-    Some(CallSummary {
+    let mut summary = CallSummary {
         payload: RpcPayload::with_size(first.size_bytes)?,
         section,
         cause,
         message,
         hops: rpc.hops,
-        is_open_loop,
+        is_open_loop: rpc.open_loop.is_some(),
         moments,
         clock_nanos,
-        below_clock,
+        below_clock: false,
         memory_growth_bytes: reports.iter().filter_map(|(_, report)| growth(report)).max(),
-    })
+    };
+    summary.below_clock = summary.takes_less_than_a_reading(median_nanos);
+    Some(summary)
 }
 
 fn calls_of(case: &Case) -> Option<(u64, &CallReport)> {
@@ -246,6 +262,28 @@ mod tests {
         assert!(is_below_clock(31.4, 26.5));
         assert!(!is_below_clock(53.1, 26.5));
         assert!(!is_below_clock(10_000.0, 26.5));
+    }
+
+    #[test]
+    fn slow_calls_do_not_lift_a_median_above_the_clock() {
+        let call = |is_open_loop| CallSummary {
+            payload: RpcPayload::SmallInt,
+            section: CallSection::Successful,
+            cause: None,
+            message: None,
+            hops: 1,
+            is_open_loop,
+            moments: pooled_moments(&[(2, &report(60.0, None))]),
+            clock_nanos: Some(26.5),
+            below_clock: false,
+            memory_growth_bytes: None,
+        };
+        let closed = call(false);
+        assert!(!closed.takes_less_than_a_reading(Some(60)));
+        assert!(closed.takes_less_than_a_reading(Some(31)));
+        // The mean itself is above the clock.
+        assert_eq!(closed.moments_of_calls(), closed.moments);
+        assert!(!call(true).takes_less_than_a_reading(Some(31)));
     }
 
     #[test]

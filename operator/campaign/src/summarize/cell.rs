@@ -308,7 +308,7 @@ fn cell(
             .collect();
         super::serving::serving(serving, size_bytes, plan.many_to_many, &cases)
     });
-    cell.call = calls::summary(scenario, cases, clock_nanos);
+    cell.call = calls::summary(scenario, cases, clock_nanos, cell.latency.quantile(0.5));
     cell.footprint = footprint::summary(scenario, cases, &rounds);
     cell.completed_share = rounds.median_of_pairs(|case| completed_share(workload, case));
     // A trainer's flows deliver the same versions, so their rates are not results.
