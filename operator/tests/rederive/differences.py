@@ -19,9 +19,8 @@ def engagements(run, key):
     if arm.process[1] != baseline.process[1]:
         found["library"] = of_files(pairs)
     if arm.image != baseline.image:
-        found["image"] = of_files(pairs)
-        if found["image"] == "NotEngaged" and any(images_differ(run, rank, name) for rank in pairs):
-            found["image"] = "RequestedOnly"
+        # The same files do not rule out an effect: the records do not contain every variable that an image sets.
+        found["image"] = strongest([of_files(pairs), "RequestedOnly"])
     return found
 
 
@@ -59,15 +58,6 @@ def has_new_file(one, other):
     if other["hash"] is None or one["hash"] == other["hash"]:
         return False
     return bool(one["files"] - other["files"])
-
-
-def images_differ(run, rank, name):
-    """Whether the recorded environment variables or the library configuration differ between two images."""
-    facts = [run.endpoints.first(rank, one) for one in (name, run.plan.baseline.name)]
-    if None in facts:
-        return True
-    names = ("variablesSha256", "configurationSha256")
-    return len({tuple(one.get(field) for field in names) for one in facts}) > 1
 
 
 def are_inert(run, key):

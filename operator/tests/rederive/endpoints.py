@@ -33,12 +33,9 @@ class Endpoints:
         rounds = self.rounds.get((*case.stream, rank, case.key[2]), [])
         return next((facts for number, facts in reversed(rounds) if number <= (case.round, case.restart)), None)
 
-    def first(self, rank, arm):
-        """The facts about the arm at `rank` from the first round for which they were recorded."""
-        return self.first_in(rank, arm, lambda stream: True)[1]
-
     def first_in(self, rank, arm, includes):
-        """Like `first`, but only for the streams that are included; also returns the stream."""
+        """The facts about the arm at `rank` from the first round for which the included streams recorded them, and their
+        stream."""
         places = [place for place in self.rounds if place[2:] == (rank, arm) and includes(place[:2])]
         place = min(places, key=lambda one: (self.rounds[one][0][0], one[1]), default=None)
         return (place[:2], self.rounds[place][0][1]) if place else (None, None)

@@ -183,7 +183,7 @@ pub(super) fn cells(
     let mut cells = Vec::new();
     for (index, scenario) in plan.scenarios.iter().enumerate() {
         let differences: Vec<Vec<DifferenceEvidence>> = (0..plan.arms.len())
-            .map(|arm| differences::assess(plan, scenario, arm, configurations, endpoints))
+            .map(|arm| differences::assess(plan, scenario, arm, configurations))
             .collect();
         for size_bytes in &scenario.sizes {
             for arm in 0..plan.arms.len() {

@@ -4,12 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use crds::record::{FabricFacts, VariableFacts, VariableKnowledge};
+use crds::record::{VariableFacts, VariableKnowledge};
 use crds::v1alpha1::Engagement;
 use serde::Serialize;
 
 use super::configurations::{Configuration, ConfigurationIndex};
-use super::endpoints::EndpointIndex;
 use crate::plan::{Arm, Plan, PlannedScenario, Separation};
 
 /// Number of digits of a hash in a reason.
@@ -51,7 +50,6 @@ pub(super) fn assess(
     scenario: &PlannedScenario,
     arm: usize,
     configurations: &ConfigurationIndex<'_>,
-    endpoints: &EndpointIndex<'_>,
 ) -> Vec<DifferenceEvidence> {
     let (Some(own), Some(baseline)) = (plan.arms.get(arm), plan.arms.get(plan.baseline)) else {
         return Vec::new();
@@ -75,12 +73,10 @@ pub(super) fn assess(
         .map(|name| variable(name, own, &pairs))
         .collect();
     if own.process.library != baseline.process.library {
-        found.push(files("library", &pairs, None));
+        found.push(files("library", &pairs));
     }
     if own.image != baseline.image {
-        let facts = |arm| move |rank| endpoints.first(rank, arm);
-        let other = other_configuration(&pairs, facts(arm), facts(plan.baseline));
-        found.push(files("image", &pairs, other));
+        found.push(image(&pairs));
     }
     found
 }
@@ -110,15 +106,11 @@ pub(crate) fn are_inert(
 
 /// Warnings about variables without effect of arms that also differ in other ways. The verdict of an arm without another
 /// difference is withheld for the same reason.
-pub(super) fn warnings(
-    plan: &Plan,
-    configurations: &ConfigurationIndex<'_>,
-    endpoints: &EndpointIndex<'_>,
-) -> Vec<String> {
+pub(super) fn warnings(plan: &Plan, configurations: &ConfigurationIndex<'_>) -> Vec<String> {
     let mut warnings = Vec::new();
     for scenario in &plan.scenarios {
         for (index, arm) in plan.arms.iter().enumerate() {
-            let found = assess(plan, scenario, index, configurations, endpoints);
+            let found = assess(plan, scenario, index, configurations);
             if are_inert(plan, scenario, index, &found) {
                 continue;
             }
@@ -207,8 +199,26 @@ fn assess_variable(
     }
 }
 
-/// Evidence about the loaded files. `other` describes another difference between the processes.
-fn files(subject: &str, pairs: &Pairs<'_, '_>, other: Option<String>) -> DifferenceEvidence {
+/// Evidence about another image. The same loaded files do not rule out an effect: an image also sets environment variables,
+/// of which the records contain only those of fabric libraries, and contains configuration files.
+fn image(pairs: &Pairs<'_, '_>) -> DifferenceEvidence {
+    let found = files("image", pairs);
+    match found.engagement {
+        Engagement::NotEngaged => DifferenceEvidence {
+            finding: DifferenceFinding::Unassessed,
+            engagement: Engagement::RequestedOnly,
+            reason: format!(
+                "{}, but the images may differ in environment variables or configuration files that are not recorded",
+                found.reason
+            ),
+            ..found
+        },
+        _ => found,
+    }
+}
+
+/// Evidence about the loaded files.
+fn files(subject: &str, pairs: &Pairs<'_, '_>) -> DifferenceEvidence {
     let evidence = |finding, engagement, reason| DifferenceEvidence {
         subject: subject.to_owned(),
         finding,
@@ -239,9 +249,6 @@ fn files(subject: &str, pairs: &Pairs<'_, '_>, other: Option<String>) -> Differe
             Engagement::RequestedOnly,
             reason.to_owned(),
         );
-    }
-    if let Some(other) = other {
-        return evidence(DifferenceFinding::Unassessed, Engagement::RequestedOnly, other);
     }
     let hash = hashes.iter().find_map(|(own, _)| *own).unwrap_or_default();
     let libraries = pairs
@@ -311,29 +318,6 @@ fn file_only_in(one: &Configuration<'_>, other: &Configuration<'_>) -> Option<St
 
 fn short(hash: &str) -> &str {
     hash.get(..HASH_DIGITS).unwrap_or(hash)
-}
-
-/// Difference between the configurations of two images that the loaded files do not show: environment variables that the
-/// images set, and configuration files. `None` if there is none.
-fn other_configuration<'a>(
-    pairs: &Pairs<'_, '_>,
-    own: impl Fn(u32) -> Option<&'a FabricFacts>,
-    reference: impl Fn(u32) -> Option<&'a FabricFacts>,
-) -> Option<String> {
-    let differs = pairs
-        .iter()
-        .any(|(rank, ..)| match (own(*rank), reference(*rank)) {
-            (Some(own), Some(reference)) => {
-                (&own.variables_sha256, &own.configuration_sha256)
-                    != (&reference.variables_sha256, &reference.configuration_sha256)
-            }
-            _ => true,
-        });
-    differs.then(|| {
-        "the arm loaded the same files as the baseline, but the environment variables or the configuration files of the \
-         images may differ"
-            .to_owned()
-    })
 }
 
 #[cfg(test)]

@@ -97,7 +97,7 @@ pub(super) fn warnings(
             .chain(throttling_unknown)
             .chain(offload::warnings(plan, endpoints))
             .chain(settings::warnings(plan, endpoints))
-            .chain(differences::warnings(plan, configurations, endpoints))
+            .chain(differences::warnings(plan, configurations))
             .chain(windows::warnings(plan, reports))
             .chain(load::warnings(plan, reports))
             .chain(worker_warnings)

@@ -2,7 +2,6 @@ use crds::record::{ConfigurationRecord, LoadedFile};
 use crds::v1alpha1::BenchmarkRun;
 
 use super::*;
-use crate::collect::Reports;
 use crate::fixture::run_from_yaml;
 use crate::plan::{HashedPlan, plan};
 use crate::validate::validate;
@@ -21,6 +20,8 @@ spec:
     env: [{name: FI_TCP_NODELAYY, value: "0"}, {name: FI_TCP_TX_SIZE, value: "512"}]
   - name: same-library
     library: /opt/copy/lib
+  - name: other-image
+    image: registry.example/other@sha256:0000000000000000000000000000000000000000000000000000000000000001
   - name: tuned
     env: [{name: FI_TCP_NODELAYY, value: "1"}]
     inject: {maxBytes: 64}
@@ -66,11 +67,9 @@ fn record(arm: &str, transmit_size: Option<&str>, hash: Option<&str>) -> Configu
 /// Evidence about the arm with the given name, and whether all its differences are inert.
 fn assessed(records: &[ConfigurationRecord], arm: &str) -> (Vec<DifferenceEvidence>, bool) {
     let plan = planned();
-    let reports = Reports::default();
-    let endpoints = EndpointIndex::new(&plan, &reports);
     let index = ConfigurationIndex::from_records(&plan, records.iter());
     let arm = plan.arms.iter().position(|one| one.name == arm).unwrap();
-    let found = assess(&plan, &plan.scenarios[0], arm, &index, &endpoints);
+    let found = assess(&plan, &plan.scenarios[0], arm, &index);
     let inert = are_inert(&plan, &plan.scenarios[0], arm, &found);
     (found, inert)
 }
@@ -163,6 +162,25 @@ fn a_library_with_the_same_contents_is_inert() {
     let (unknown, inert) = with(None);
     assert!(!inert);
     assert_eq!(unknown.finding, DifferenceFinding::Unassessed);
+}
+
+/// The environment variables of an image are not recorded completely, so the same files do not show that it has no effect.
+#[test]
+fn an_image_with_the_same_files_may_still_have_an_effect() {
+    let records = [
+        record("baseline", None, Some("aaaa")),
+        record("other-image", None, Some("aaaa")),
+    ];
+    let (found, inert) = assessed(&records, "other-image");
+    let [one] = found.as_slice() else {
+        panic!("{found:?}");
+    };
+    assert_eq!(
+        (one.finding, one.engagement),
+        (DifferenceFinding::Unassessed, Engagement::RequestedOnly)
+    );
+    assert!(one.reason.contains("that are not recorded"), "{}", one.reason);
+    assert!(!inert);
 }
 
 #[test]
