@@ -30,6 +30,17 @@ fn inject_and_doorbells_never_apply_over_ucx() {
     run.spec.transport = serde_json::from_str(r#"{"ucx": {"transports": ["tcp"], "rails": 4}}"#).unwrap();
     let campaign = Campaign {
         plan: plan_of(&run),
+        tweak_endpoints: |endpoints| {
+            if let Some(facts) = &mut endpoints.fabric {
+                facts.provider = "ucx".into();
+                if let Some(library) = &mut facts.library {
+                    library.name = "ucx".into();
+                }
+                for rail in &mut facts.rails {
+                    rail.lanes = vec!["tcp/lo".into()];
+                }
+            }
+        },
         ..Campaign::default()
     };
     let evaluation = campaign.evaluation_of(run, &campaign.stream(1, &[]));

@@ -11,6 +11,10 @@ NIXL_GROUP = 16
 LIBRARY_VARIABLES = ("FI_", "UCX_", "NIXL_", "RDMAV_", "IBV_", "MLX4_", "MLX5_")
 
 
+# Transports whose libraries have neither an inject call nor FI_MORE (docs/ucx.md, docs/nixl.md).
+WITHOUT_INJECT_AND_MORE = ("ucx", "nixl")
+
+
 class Arm:
     """A variant with its settings."""
 
@@ -29,6 +33,7 @@ class Arm:
         self.arguments = variant.get("arguments") or []
         library = (variant.get("libraryImage"), variant["library"]) if variant.get("library") else None
         self.process = (environment, library, self.transport)
+        self.can_inject_and_batch = not any(one in self.transport for one in WITHOUT_INJECT_AND_MORE)
 
     def other_variables(self):
         """The environment variables that may affect more than the library of a transport."""
@@ -61,8 +66,10 @@ class Arm:
             groups = -(-scenario.batch // group)
             missing = groups * group - scenario.batch if (groups - 1) % rails == 0 else 0
             posts = -(-groups // rails) * group - missing
-        doorbell = max(min(posts, self.doorbell), 1) if self.doorbell and not read else 1
-        limit = self.inject if scenario.operation in ("Send", "WriteImmediate") else None
+        batches = self.doorbell and self.can_inject_and_batch and not read
+        doorbell = max(min(posts, self.doorbell), 1) if batches else 1
+        injects = scenario.operation in ("Send", "WriteImmediate") and self.can_inject_and_batch
+        limit = self.inject if injects else None
         injected = [limit is not None and one <= limit for one in (chunk, last)]
         rotation = min(group, scenario.batch) if used == 1 and rails > 1 else 1
         return used, chunk, last, posts, doorbell, injected, rotation

@@ -3,8 +3,6 @@
 from . import coalesce
 
 APPLIES = None
-# Transports whose libraries have neither an inject call nor FI_MORE (docs/ucx.md, docs/nixl.md).
-WITHOUT_INJECT_AND_MORE = ("ucx", "nixl")
 
 
 def planned(arm, scenario, length, rails, uses_library):
@@ -19,7 +17,7 @@ def planned(arm, scenario, length, rails, uses_library):
 def requested(arm, scenario, length, rails):
     """The optimizations of an arm whose timed operations use the library."""
     _, chunk, last, posts, *_ = arm.posting(scenario, length, rails)
-    found, impossible = {}, any(one in arm.transport for one in WITHOUT_INJECT_AND_MORE)
+    found, impossible = {}, not arm.can_inject_and_batch
     if arm.inject is not None:
         excluded = scenario.operation not in ("Send", "WriteImmediate") or min(chunk, last) > arm.inject
         found["Inject"] = "NotApplicable" if impossible or excluded else APPLIES
