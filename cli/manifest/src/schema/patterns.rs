@@ -67,7 +67,10 @@ const DESCRIPTIONS: [(&str, &str); 11] = [
         "^[A-Za-z0-9][A-Za-z0-9_.-]*$",
         "a name of letters, digits, `_`, `.` and `-` that starts with a letter or digit",
     ),
-    ("^[A-Za-z0-9._:/@\\[\\]-]+$", "the name of an image: letters, digits, `.`, `_`, `:`, `/`, `@`, `[`, `]` and `-`"),
+    (
+        "^[A-Za-z0-9._:/@\\[\\]-]+$",
+        "the name of an image: letters, digits, `.`, `_`, `:`, `/`, `@`, `[`, `]` and `-`",
+    ),
     (
         "^(NoSchedule|PreferNoSchedule|NoExecute)$",
         "NoSchedule, PreferNoSchedule or NoExecute",
