@@ -15,6 +15,7 @@ mod memory;
 mod nixl;
 mod parameter_serving;
 mod problem;
+mod reporter;
 mod rpc;
 mod scenarios;
 mod seed;
@@ -33,8 +34,10 @@ use crds::v1alpha1::{
 
 use super::format::clipped;
 use super::posting::{Burst, Tuning};
-use problem::Reporter;
-pub use problem::{Problem, ProblemKind, Problems};
+pub use problem::{
+    CommandProblem, Problem, ProblemKind, Problems, ScenarioProblem, ServingProblem, TransportProblem,
+};
+use reporter::Reporter;
 
 /// A run whose names, sizes and quantities are valid, with defaults applied.
 #[derive(Clone, Debug, PartialEq)]

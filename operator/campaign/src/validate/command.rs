@@ -5,8 +5,8 @@ use crds::assignment::{CommandWorkload, Workload};
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRunSpec, Command, CommandTool, MemoryKind, Metric, Scenario};
 
-use super::ProblemKind;
-use super::problem::Reporter;
+use super::CommandProblem;
+use super::reporter::Reporter;
 
 /// A command's workload.
 pub(super) fn workload(given: &Command) -> Workload {
@@ -38,7 +38,7 @@ pub(super) fn check(spec: &BenchmarkRunSpec, report: &mut Reporter) {
     for (index, variant) in spec.variants.iter().enumerate() {
         let path = format!("spec.variants[{index}].arguments");
         if !variant.arguments.is_empty() && !uses_arguments {
-            report.add(path.clone(), ProblemKind::ArgumentsWithoutCommand);
+            report.add(path.clone(), CommandProblem::ArgumentsWithoutCommand);
         }
         check_arguments(&path, &variant.arguments, false, report);
     }
@@ -63,30 +63,30 @@ fn check_scenario(path: &str, scenario: &Scenario, given: &Command, report: &mut
         {
             report.add(
                 format!("{}[0]", field(name)),
-                ProblemKind::CommandProgramPlaceholder,
+                CommandProblem::CommandProgramPlaceholder,
             );
         }
     }
     if given.sizes.len() > 1 && !template::contains(&given.client, "size") {
-        report.add(field("client"), ProblemKind::SizesWithoutPlaceholder);
+        report.add(field("client"), CommandProblem::SizesWithoutPlaceholder);
     }
     check_sizes(&field("sizes"), given, report);
     match (&given.ready, given.server.is_empty()) {
-        (Some(_), true) => report.add(field("ready"), ProblemKind::ReadyWithoutServer),
+        (Some(_), true) => report.add(field("ready"), CommandProblem::ReadyWithoutServer),
         (Some(ready), false) => {
             if let Err(problem) = LinePattern::new(ready) {
                 let problem = problem.to_string();
-                report.add(field("ready"), ProblemKind::CommandPattern { problem });
+                report.add(field("ready"), CommandProblem::CommandPattern { problem });
             }
         }
         (None, false) if !template::contains(&given.server, "port") => {
-            report.add(field("server"), ProblemKind::NoReadiness);
+            report.add(field("server"), CommandProblem::NoReadiness);
         }
         (None, _) => {}
     }
     check_output(path, scenario, given, report);
     if scenario.memory != MemoryKind::Heap {
-        report.add(format!("{path}.memory"), ProblemKind::CommandMemory);
+        report.add(format!("{path}.memory"), CommandProblem::CommandMemory);
     }
 }
 
@@ -100,7 +100,7 @@ fn check_sizes(path: &str, given: &Command, report: &mut Reporter) {
         let mut earlier = given.sizes.iter().take(index).filter(|first| *first != second);
         let text = |first: &Size| same_size_text(given.tool, first.bytes(), second.bytes());
         if let Some((first, text)) = earlier.find_map(|first| Some((*first, text(first)?))) {
-            let kind = ProblemKind::SizesPrintedAlike {
+            let kind = CommandProblem::SizesPrintedAlike {
                 tool: given.tool,
                 first,
                 second: *second,
@@ -114,24 +114,24 @@ fn check_sizes(path: &str, given: &Command, report: &mut Reporter) {
 fn check_output(path: &str, scenario: &Scenario, given: &Command, report: &mut Reporter) {
     let metric_path = format!("{path}.primaryMetric");
     match scenario.primary_metric {
-        None => report.add(metric_path.clone(), ProblemKind::NoMetricOfCommand),
+        None => report.add(metric_path.clone(), CommandProblem::NoMetricOfCommand),
         Some(Metric::ReportedLatency) if given.tool == CommandTool::TransferEngineBench => {
             let (tool, metric) = (given.tool, Metric::ReportedLatency);
-            report.add(metric_path.clone(), ProblemKind::MetricOfTool { tool, metric });
+            report.add(metric_path.clone(), CommandProblem::MetricOfTool { tool, metric });
         }
         Some(_) => {}
     }
     let pattern_path = format!("{path}.command.pattern");
     match (&given.pattern, given.tool) {
-        (None, CommandTool::Regex) => report.add(pattern_path, ProblemKind::RegexWithoutPattern),
+        (None, CommandTool::Regex) => report.add(pattern_path, CommandProblem::RegexWithoutPattern),
         (Some(_), tool) if tool != CommandTool::Regex => {
-            report.add(pattern_path, ProblemKind::PatternWithoutRegex { tool });
+            report.add(pattern_path, CommandProblem::PatternWithoutRegex { tool });
         }
         (Some(pattern), _) => {
             if let Err(error) = check_pattern(pattern) {
                 let problem = error.problem.to_string();
                 let path = format!("{pattern_path}.{}", error.field);
-                report.add(path, ProblemKind::CommandPattern { problem });
+                report.add(path, CommandProblem::CommandPattern { problem });
             }
             let metric = scenario.primary_metric;
             let has_metric = match metric {
@@ -141,7 +141,7 @@ fn check_output(path: &str, scenario: &Scenario, given: &Command, report: &mut R
             };
             if let Some(metric) = metric.filter(|_| !has_metric) {
                 let tool = given.tool;
-                report.add(metric_path, ProblemKind::MetricOfTool { tool, metric });
+                report.add(metric_path, CommandProblem::MetricOfTool { tool, metric });
             }
         }
         (None, _) => {}
@@ -163,7 +163,10 @@ fn check_arguments(path: &str, arguments: &[String], may_nest: bool, report: &mu
             Ok(()) => None,
         };
         if let Some(problem) = problem {
-            report.add(format!("{path}[{index}]"), ProblemKind::Placeholder { problem });
+            report.add(
+                format!("{path}[{index}]"),
+                CommandProblem::Placeholder { problem },
+            );
         }
     }
 }

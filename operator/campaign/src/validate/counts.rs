@@ -3,7 +3,7 @@
 use crds::assignment::Workload;
 use crds::v1alpha1::Scenario;
 
-use super::problem::Reporter;
+use super::reporter::Reporter;
 use super::{MAX_SCENARIO_NAME, ProblemKind, ValidatedScenario, is_label};
 
 /// Name of the scenario with `count`, if the scenario `name` lists several counts.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crds::v1alpha1::{BenchmarkRunSpec, TransportSpec};
 
-use super::problem::Reporter;
+use super::reporter::Reporter;
 use super::{ProblemKind, ValidatedScenario};
 
 /// Maximum number of rails of a worker, over all its GPUs.

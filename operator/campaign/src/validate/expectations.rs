@@ -3,7 +3,7 @@
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRunSpec, Change, Expectation};
 
-use super::problem::Reporter;
+use super::reporter::Reporter;
 use super::scenarios::metric_fits;
 use super::{ProblemKind, ValidatedScenario};
 

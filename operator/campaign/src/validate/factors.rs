@@ -6,7 +6,7 @@ use crds::striping::StripingPolicy;
 use crds::v1alpha1::{BenchmarkRunSpec, Factors, Optimization, Striping, Variant};
 
 use super::ProblemKind;
-use super::problem::Reporter;
+use super::reporter::Reporter;
 
 /// Creates the spec with one variant for each combination of its factors. The binary digits of the index of a variant
 /// select its factors: digit `i` stands for factor `i`, so index 0 is the baseline.

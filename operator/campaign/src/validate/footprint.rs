@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crds::assignment::{Extent, FootprintWorkload, Workload};
 use crds::v1alpha1::MemoryFootprint;
 
-use super::problem::Reporter;
+use super::reporter::Reporter;
 use super::{ProblemKind, ValidatedScenario, counts};
 
 /// Maximum number of consumers, as in the PyIsolate memory benchmark.

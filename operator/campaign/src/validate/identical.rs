@@ -8,7 +8,7 @@ use crds::units::Size;
 use crds::v1alpha1::BenchmarkRunSpec;
 
 use super::factors;
-use super::problem::Reporter;
+use super::reporter::Reporter;
 use super::{ProblemKind, ValidatedScenario, ValidatedVariant};
 use crate::posting::{Posting, Tuning};
 

@@ -4,7 +4,7 @@ use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRunSpec, TransportSpec};
 
 use super::ProblemKind;
-use super::problem::Reporter;
+use super::reporter::Reporter;
 use crate::format::bytes_per_second;
 
 /// Maximum memory of a worker. The largest machines of cloud providers have 32 TiB.

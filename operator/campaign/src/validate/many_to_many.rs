@@ -3,7 +3,7 @@
 use crds::v1alpha1::{BenchmarkRunSpec, Direction, ManyToMany, ScenarioWorkload};
 
 use super::ProblemKind;
-use super::problem::Reporter;
+use super::reporter::Reporter;
 
 /// Maximum number of measuring threads of a worker, over all its flows.
 const MAX_THREADS: u32 = 64;

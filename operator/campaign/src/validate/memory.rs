@@ -6,7 +6,7 @@ use crds::assignment::memory::scenarios_by_area;
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind};
 
-use super::problem::Reporter;
+use super::reporter::Reporter;
 use super::scenarios::{bytes_per_process, threads_per_process};
 use super::{ProblemKind, ValidatedScenario, ValidatedVariant};
 use crate::posting::Posting;

@@ -6,8 +6,8 @@ use crds::v1alpha1::{
     Nixl, NixlDescriptors, NixlRequests, PingPongOperation, TransferOperation, TransportSpec,
 };
 
-use super::problem::Reporter;
-use super::{ProblemKind, ValidatedScenario, one_per_sweep};
+use super::reporter::Reporter;
+use super::{ProblemKind, TransportProblem, ValidatedScenario, one_per_sweep};
 
 /// Reports scenarios and descriptors that NIXL cannot transfer. Does nothing for other libraries.
 pub(super) fn check(
@@ -39,7 +39,7 @@ fn check_operations(path: &str, scenarios: &[ValidatedScenario], report: &mut Re
         if sends {
             report.add(
                 format!("spec.scenarios[{}]", scenario.index),
-                ProblemKind::MessagesOverNixl {
+                TransportProblem::MessagesOverNixl {
                     path: path.to_owned(),
                 },
             );
@@ -56,7 +56,7 @@ fn check_engine_config(path: &str, nixl: &Nixl, report: &mut Reporter) {
         }
         let mut settings = parameter.value.split(',');
         if let Some(setting) = settings.find(|setting| !setting.contains('=')) {
-            let kind = ProblemKind::ListInEngineConfig {
+            let kind = TransportProblem::ListInEngineConfig {
                 setting: setting.to_owned(),
             };
             report.add(format!("{path}.parameters[{index}].value"), kind);
@@ -75,7 +75,7 @@ fn check_descriptors(
     if descriptors.merge && nixl.requests == NixlRequests::Created {
         report.add(
             format!("{field}.merge"),
-            ProblemKind::MergeWithoutPreparedRequests,
+            TransportProblem::MergeWithoutPreparedRequests,
         );
     }
     let max_bytes = descriptors.max_bytes.bytes();
@@ -88,7 +88,7 @@ fn check_descriptors(
     if let Some(size) = largest.filter(|size| size.div_ceil(max_bytes) > NixlDescriptors::MAX_COUNT) {
         report.add(
             format!("{field}.maxBytes"),
-            ProblemKind::TooManyDescriptors {
+            TransportProblem::TooManyDescriptors {
                 size: Size(*size),
                 count: size.div_ceil(max_bytes),
             },

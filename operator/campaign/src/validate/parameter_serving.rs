@@ -7,8 +7,8 @@ use crds::assignment::{Delivery, MAX_DURATION, MulticastDelivery, ServingWorkloa
 use crds::units;
 use crds::v1alpha1::{ManyToMany, Multicast, ParameterServing, ServingMode};
 
-use super::problem::Reporter;
-use super::{ProblemKind, ValidatedScenario, counts};
+use super::reporter::Reporter;
+use super::{ProblemKind, ServingProblem, ValidatedScenario, counts};
 
 /// Minimum size of the parameters, in bytes.
 pub(super) const MIN_SIZE_BYTES: u64 = 4096;
@@ -38,10 +38,16 @@ pub(super) fn workload(
     match many_to_many {
         Some(pattern) if given.workers.is_some() => {
             let receivers = pattern.receivers;
-            report("workers", ProblemKind::WorkersWithManyToMany { receivers });
+            report(
+                "workers",
+                ServingProblem::WorkersWithManyToMany { receivers }.into(),
+            );
         }
         None if given.workers_per_node.is_some() => {
-            report("workersPerNode", ProblemKind::WorkersPerNodeWithPairwise);
+            report(
+                "workersPerNode",
+                ServingProblem::WorkersPerNodeWithPairwise.into(),
+            );
         }
         Some(_) | None => {}
     }
@@ -50,7 +56,7 @@ pub(super) fn workload(
             let min = units::Size(MIN_SIZE_BYTES);
             report(
                 &format!("sizes[{index}]"),
-                ProblemKind::ServingSize { size: *size, min },
+                ServingProblem::ServingSize { size: *size, min }.into(),
             );
         }
     }
@@ -59,7 +65,10 @@ pub(super) fn workload(
             let directory = given.directory.clone().unwrap_or_default();
             if !directory.starts_with('/') {
                 let directory = directory.clone();
-                report("directory", ProblemKind::RelativeDirectory { directory });
+                report(
+                    "directory",
+                    ServingProblem::RelativeDirectory { directory }.into(),
+                );
             }
             Delivery::Filesystem { directory }
         }
@@ -115,7 +124,7 @@ fn check_times(given: &ParameterServing, report: &mut Report<'_>) {
             let kind = if is_total {
                 ProblemKind::DurationBounds { given, min, max }
             } else {
-                ProblemKind::PeriodBounds { given, min, max }
+                ServingProblem::PeriodBounds { given, min, max }.into()
             };
             report(field, kind);
         }
@@ -125,10 +134,11 @@ fn check_times(given: &ParameterServing, report: &mut Report<'_>) {
     if steps > MAX_STEPS {
         report(
             "stepPeriod",
-            ProblemKind::TooManySteps {
+            ServingProblem::TooManySteps {
                 steps,
                 max: MAX_STEPS,
-            },
+            }
+            .into(),
         );
     }
 }
@@ -140,17 +150,20 @@ fn delivery(given: &ParameterServing, multicast: &Multicast, report: &mut Report
         .is_ok_and(|group: Ipv4Addr| group.is_multicast())
     {
         let value = multicast.group.clone();
-        report("multicast.group", ProblemKind::NotMulticast { value });
+        report("multicast.group", ServingProblem::NotMulticast { value }.into());
     }
     if let Some(value) = multicast.interface.clone()
         && value.parse::<Ipv4Addr>().is_err()
     {
-        report("multicast.interface", ProblemKind::NotIpv4 { value });
+        report("multicast.interface", ServingProblem::NotIpv4 { value }.into());
     }
     if let Some(value) = multicast.relay.clone()
         && value.parse::<SocketAddrV4>().is_err()
     {
-        report("multicast.relay", ProblemKind::NotSocketAddress { value });
+        report(
+            "multicast.relay",
+            ServingProblem::NotSocketAddress { value }.into(),
+        );
     }
     let size = multicast.datagram;
     if !DATAGRAM_BYTES.contains(&size.bytes()) {
@@ -160,18 +173,21 @@ fn delivery(given: &ParameterServing, multicast: &Multicast, report: &mut Report
         );
         report(
             "multicast.datagram",
-            ProblemKind::DatagramBounds { size, min, max },
+            ServingProblem::DatagramBounds { size, min, max }.into(),
         );
     } else {
         let largest = given.sizes.iter().map(|size| size.bytes()).max().unwrap_or(0);
         let datagrams = largest.div_ceil(size.bytes()) * u64::from(given.max_version);
         if datagrams > MAX_DATAGRAMS {
             let max = MAX_DATAGRAMS;
-            report("maxVersion", ProblemKind::TooManyDatagrams { datagrams, max });
+            report(
+                "maxVersion",
+                ServingProblem::TooManyDatagrams { datagrams, max }.into(),
+            );
         }
     }
     if multicast.rate.is_some_and(|rate| rate.bytes() == 0) {
-        report("multicast.rate", ProblemKind::ZeroRate);
+        report("multicast.rate", ServingProblem::ZeroRate.into());
     }
     let group = format!("{}:{}", multicast.group, multicast.port);
     MulticastDelivery {

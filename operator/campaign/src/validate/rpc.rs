@@ -2,7 +2,7 @@
 
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, Rpc, RpcChannel, RpcPattern, Variant};
 
-use super::problem::Reporter;
+use super::reporter::Reporter;
 use super::{ProblemKind, ValidatedScenario};
 
 /// Reports depths of calls that are not recursive, memory and channels that cannot be combined with a scenario, channels

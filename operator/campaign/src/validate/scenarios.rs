@@ -14,8 +14,8 @@ use crds::v1alpha1::{
     Rpc, Scenario, ScenarioWorkload, SegmentTransfer, SizeOperations, SmallMessages, Transfer,
 };
 
-use super::problem::Reporter;
-use super::{ProblemKind, ValidatedScenario, command, footprint, parameter_serving, sweep};
+use super::reporter::Reporter;
+use super::{ProblemKind, ScenarioProblem, ValidatedScenario, command, footprint, parameter_serving, sweep};
 
 /// Maximum message size: the largest RDMA write that an EFA device supports.
 const MAX_SIZE_BYTES: u64 = 1 << 30;
@@ -46,7 +46,7 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
     let deadline = spec.run_policy.case_deadline_seconds;
     let max = units::Duration(MAX_MIN_WINDOW.min(pilot::max_min_window(deadline)));
     if spec.sampling.min_window > max {
-        let kind = ProblemKind::MinWindowBounds {
+        let kind = ScenarioProblem::MinWindowBounds {
             given: spec.sampling.min_window,
             max,
         };
@@ -117,7 +117,7 @@ impl ScenarioExpander<'_> {
                 | ScenarioWorkload::Command(_)
         ) {
             let workload = given.field();
-            self.add("targetMemory", ProblemKind::TargetMemory { workload });
+            self.add("targetMemory", ScenarioProblem::TargetMemory { workload });
         }
         (kind != scenario.memory).then_some(kind)
     }
@@ -168,7 +168,7 @@ impl ScenarioExpander<'_> {
         let needed = self.max_process_bytes(&assignment, given);
         if needed > MAX_PROCESS_BYTES {
             let (needed, max) = (Size(needed), Size(MAX_PROCESS_BYTES));
-            self.add(field, ProblemKind::TooMuchMemory { needed, max });
+            self.add(field, ScenarioProblem::TooMuchMemory { needed, max });
         }
         let operation_counts = self.operation_counts(scenario, &assignment.workload, &sizes);
         ValidatedScenario {
@@ -251,13 +251,13 @@ impl ScenarioExpander<'_> {
             return counts;
         }
         if pilot::extent(workload).is_none() {
-            self.add("operationCounts", ProblemKind::FixedOperationCounts);
+            self.add("operationCounts", ScenarioProblem::FixedOperationCounts);
         }
         if sweep::find(scenario).is_none() {
             let counts = scenario.operation_counts.iter().enumerate();
             for (index, _) in counts.filter(|(_, count)| count.rate.is_some()) {
                 let field = format!("operationCounts[{index}].rate");
-                self.add(&field, ProblemKind::RateWithoutSweep);
+                self.add(&field, ScenarioProblem::RateWithoutSweep);
             }
         }
         let rates = sweep::find(scenario).map(|sweep| sweep.rates().collect::<Vec<u32>>());
@@ -278,8 +278,8 @@ impl ScenarioExpander<'_> {
         };
         if given().count() != points.len() || !points.iter().all(|point| given().any(|one| one == *point)) {
             let kind = match rates {
-                Some(rates) => ProblemKind::OperationCountRates { rates },
-                None => ProblemKind::OperationCountSizes {
+                Some(rates) => ScenarioProblem::OperationCountRates { rates },
+                None => ScenarioProblem::OperationCountSizes {
                     sizes: sizes.iter().copied().map(Size).collect(),
                 },
             };
@@ -300,7 +300,7 @@ impl ScenarioExpander<'_> {
         if given.load.is_some() && given.batch != 1 {
             self.add(
                 "transfer.batch",
-                ProblemKind::BatchInOpenLoop { batch: given.batch },
+                ScenarioProblem::BatchInOpenLoop { batch: given.batch },
             );
         }
         let measured = self.measured_transfers(given);
@@ -348,7 +348,7 @@ impl ScenarioExpander<'_> {
         if let Some(open_loop) = open_loop {
             let longest = longest_schedule(given.iterations(), open_loop);
             if longest > Duration::from_secs(given.timeout_seconds.into()) {
-                let kind = ProblemKind::SlowSamples {
+                let kind = ScenarioProblem::SlowSamples {
                     iterations: given.iterations(),
                     rate: open_loop.rate,
                     longest,
@@ -376,10 +376,10 @@ impl ScenarioExpander<'_> {
             let field = format!("rpc.payloads[{index}]");
             let bytes = payload.size().bytes();
             if sizes.contains(&bytes) {
-                self.add(&field, ProblemKind::DuplicatePayload { payload });
+                self.add(&field, ScenarioProblem::DuplicatePayload { payload });
             } else if self.calls_over_transport && bytes > MAX_SIZE_BYTES {
                 let max = Size(MAX_SIZE_BYTES);
-                self.add(&field, ProblemKind::PayloadOverTransport { payload, max });
+                self.add(&field, ScenarioProblem::PayloadOverTransport { payload, max });
             } else {
                 sizes.push(bytes);
             }
@@ -397,7 +397,7 @@ impl ScenarioExpander<'_> {
         self.check_duration(&name, duration, MIN_DURATION);
         let min_window = units::Duration(self.min_window);
         if let Some(given) = duration.filter(|given| given.0 >= MIN_DURATION && *given < min_window) {
-            self.add(&name, ProblemKind::ShorterThanMinWindow { given, min_window });
+            self.add(&name, ScenarioProblem::ShorterThanMinWindow { given, min_window });
         }
         match extent(iterations, duration, DEFAULT_ITERATIONS) {
             Extent::Iterations(iterations) => self.extent_of_at_least(iterations),
@@ -437,9 +437,9 @@ impl ScenarioExpander<'_> {
             let field = format!("{field}.sizes[{index}]");
             if !(1..=max).contains(&size.bytes()) {
                 let max = Size(max);
-                self.add(&field, ProblemKind::SizeBounds { size, max });
+                self.add(&field, ScenarioProblem::SizeBounds { size, max });
             } else if sizes.contains(&size.bytes()) {
-                self.add(&field, ProblemKind::DuplicateSize { size });
+                self.add(&field, ScenarioProblem::DuplicateSize { size });
             } else {
                 sizes.push(size.bytes());
             }
@@ -447,7 +447,7 @@ impl ScenarioExpander<'_> {
         sizes
     }
 
-    fn add(&mut self, field: &str, kind: ProblemKind) {
+    fn add(&mut self, field: &str, kind: impl Into<ProblemKind>) {
         self.report.add(format!("{}.{field}", self.path), kind);
     }
 }

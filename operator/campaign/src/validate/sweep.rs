@@ -2,8 +2,8 @@
 
 use crds::v1alpha1::{Load, Scenario, ScenarioWorkload, SizeOperations, Sweep};
 
-use super::problem::Reporter;
-use super::{MAX_SCENARIO_NAME, ProblemKind, ValidatedScenario, counts, is_label};
+use super::reporter::Reporter;
+use super::{MAX_SCENARIO_NAME, ScenarioProblem, ValidatedScenario, counts, is_label};
 
 /// The sweep of `scenario`, if it has one.
 pub(super) fn find(scenario: &Scenario) -> Option<Sweep> {
@@ -29,13 +29,13 @@ pub(super) fn check(
         };
         report.add(
             format!("{path}.{field}.{list}"),
-            ProblemKind::SizesInSweep { sizes },
+            ScenarioProblem::SizesInSweep { sizes },
         );
     }
     if let Some(rate) = repeated_rate(sweep) {
         report.add(
             format!("{path}.{field}.load.sweep.steps"),
-            ProblemKind::RepeatedRate {
+            ScenarioProblem::RepeatedRate {
                 steps: sweep.steps,
                 from: sweep.from,
                 to: sweep.to,
@@ -47,7 +47,10 @@ pub(super) fn check(
     if !is_label(&longest, MAX_SCENARIO_NAME) {
         let max = MAX_SCENARIO_NAME - (longest.len() - name.len());
         let name = longest;
-        report.add(format!("{path}.name"), ProblemKind::LongSweepName { name, max });
+        report.add(
+            format!("{path}.name"),
+            ScenarioProblem::LongSweepName { name, max },
+        );
     }
 }
 
@@ -107,7 +110,7 @@ pub(super) fn check_names(scenarios: &[ValidatedScenario], spec: &[Scenario], re
             };
             report.add(
                 format!("spec.scenarios[{}].name", sweep.index),
-                ProblemKind::SweepNameTaken {
+                ScenarioProblem::SweepNameTaken {
                     name: name.clone(),
                     other: format!("spec.scenarios[{}]", taken.index),
                 },

@@ -6,7 +6,7 @@ use crds::v1alpha1::BenchmarkRunSpec;
 use serde_json::Value;
 
 use super::ProblemKind;
-use super::problem::Reporter;
+use super::reporter::Reporter;
 
 /// Checks every string and every key in `spec`.
 pub(super) fn check(spec: &BenchmarkRunSpec, report: &mut Reporter) {

@@ -4,8 +4,8 @@
 use crds::assignment::Workload;
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, Pattern, TransferOperation, TransportSpec, UcxMessages};
 
-use super::problem::Reporter;
-use super::{ProblemKind, ValidatedScenario, memory, nixl, one_per_sweep};
+use super::reporter::Reporter;
+use super::{TransportProblem, ValidatedScenario, memory, nixl, one_per_sweep};
 
 /// Reports every variant whose transport has a different number of rails, and every scenario whose operation differs
 /// between the libraries of the variants.
@@ -22,13 +22,13 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
         let path = format!("spec.variants[{index}].transport");
         check_transport(&path, transport, spec, scenarios, report);
         if writes && transport.completes_writes_locally() != spec.transport.completes_writes_locally() {
-            report.add(path.clone(), ProblemKind::DifferentWriteCompletion);
+            report.add(path.clone(), TransportProblem::DifferentWriteCompletion);
         }
         let rails = transport.rails();
         if rails != expected {
             report.add(
                 format!("{path}.{}.rails", transport.library()),
-                ProblemKind::UnequalRails { rails, expected },
+                TransportProblem::UnequalRails { rails, expected },
             );
         }
     }
@@ -44,7 +44,7 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
         {
             report.add(
                 format!("spec.scenarios[{}].transfer.operation", scenario.index),
-                ProblemKind::DifferentOperations {
+                TransportProblem::DifferentOperations {
                     libraries: libraries.join(" and "),
                 },
             );
@@ -92,13 +92,13 @@ fn check_settings(path: &str, transport: &TransportSpec, report: &mut Reporter) 
             let name = name.to_owned();
             report.add(
                 format!("{path}[{index}].name"),
-                ProblemKind::PrefixedSetting { name },
+                TransportProblem::PrefixedSetting { name },
             );
         } else if is_reserved {
             let name = name.to_owned();
             let problem = match transport {
-                TransportSpec::Nixl(_) => ProblemKind::ReservedParameter { name },
-                _ => ProblemKind::ReservedSetting { name },
+                TransportSpec::Nixl(_) => TransportProblem::ReservedParameter { name },
+                _ => TransportProblem::ReservedSetting { name },
             };
             report.add(format!("{path}[{index}].name"), problem);
         }
@@ -118,7 +118,7 @@ fn check_messages(
     for scenario in one_per_sweep(scenarios) {
         if let Some(field) = memory::field_with(scenario, MemoryKind::Cuda) {
             let path = format!("{path}.ucx");
-            report.add(field, ProblemKind::ActiveMessagesToGpu { path });
+            report.add(field, TransportProblem::ActiveMessagesToGpu { path });
         }
     }
 }
@@ -141,7 +141,7 @@ fn check_writes(
             let path = format!("{path}.ucx");
             report.add(
                 format!("spec.scenarios[{}]", scenario.index),
-                ProblemKind::LocalWriteCompletion { path },
+                TransportProblem::LocalWriteCompletion { path },
             );
         }
     }
@@ -162,7 +162,7 @@ fn check_allocation(
         let rails = transport.rails();
         report.add(
             format!("{path}.rails"),
-            ProblemKind::LibraryMemoryOnSeveralRails { rails },
+            TransportProblem::LibraryMemoryOnSeveralRails { rails },
         );
     }
     for scenario in one_per_sweep(scenarios) {
@@ -171,7 +171,7 @@ fn check_allocation(
             && let Some(field) = memory::field_with(scenario, kind)
         {
             let path = path.clone();
-            report.add(field, ProblemKind::LibraryMemoryKind { kind, path });
+            report.add(field, TransportProblem::LibraryMemoryKind { kind, path });
         }
     }
 }

@@ -5,7 +5,7 @@ use crds::names::{ENV_PREFIX, ENV_RANK};
 use crds::striping::{COALESCE_MIN_CHUNK_BYTES, NIXL_THRESHOLD_BYTES, StripingPolicy, StripingRule};
 use crds::v1alpha1::{BenchmarkRunSpec, Striping, Variant};
 
-use super::problem::Reporter;
+use super::reporter::Reporter;
 use super::{ProblemKind, ValidatedVariant};
 use crate::posting::Tuning;
 
