@@ -16,6 +16,7 @@ pub mod deserialization;
 pub mod file_error;
 pub mod histogram;
 pub mod interface_load;
+pub mod libraries;
 pub mod library_copy;
 pub mod names;
 pub mod number;

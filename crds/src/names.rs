@@ -52,9 +52,6 @@ pub const ENV_LOGS_DIRECTORY: &str = "FABRICBENCH_LOGS_DIRECTORY";
 pub const ENV_PREFIX: &str = "FABRICBENCH_";
 /// Environment variable that contains the rank of a worker, set by the Job controller in an Indexed Job.
 pub const ENV_RANK: &str = "JOB_COMPLETION_INDEX";
-/// Prefixes of the environment variables that configure fabric libraries, including those of benchmark commands. All
-/// variables with these prefixes are recorded.
-pub const RECORDED_ENV_PREFIXES: [&str; 5] = ["FI_", "UCX_", "NIXL_", "NCCL_", "OFI_NCCL_"];
 /// Name prefix of the control arms, which the planner adds. Variant names must not start with this prefix.
 pub const CONTROL_PREFIX: &str = "control";
 /// Directory with the libraries that are copied from other images into worker pods.

@@ -1,5 +1,7 @@
 //! Classes of data paths, by the names that the libraries use for transports, providers and networks.
 
+use crds::v1alpha1::UcxTransport;
+
 /// Kind of path that transfers data between two processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PathClass {
@@ -15,12 +17,12 @@ pub enum PathClass {
     Unknown,
 }
 
-/// Names of each class, in lowercase. A name that ends with `*` stands for all names with this prefix.
+/// Names of each class that are not transports in `UCX_TLS` ([`UcxTransport`]), in lowercase. A name that ends with `*` stands
+/// for all names with this prefix.
 const NAMES: [(PathClass, &[&str]); 4] = [
     (
         PathClass::Rdma,
         &[
-            "ib",
             "ibext*",
             "iw",
             "roce",
@@ -33,12 +35,6 @@ const NAMES: [(PathClass, &[&str]); 4] = [
             "psm2",
             "psm3",
             "opx",
-            "rc",
-            "rc_*",
-            "ud",
-            "ud_*",
-            "dc",
-            "dc_*",
             "srd",
             "srd_*",
             "gga",
@@ -46,19 +42,12 @@ const NAMES: [(PathClass, &[&str]); 4] = [
             "barex",
         ],
     ),
-    (PathClass::Sockets, &["tcp", "net", "socket", "sockets", "udp"]),
+    (PathClass::Sockets, &["net", "socket", "sockets", "udp"]),
     (
         PathClass::Memory,
         &[
             "shm",
-            "sm",
             "mm",
-            "posix",
-            "sysv",
-            "cma",
-            "knem",
-            "xpmem",
-            "cuda_ipc",
             "rocm_ipc",
             "ze_ipc",
             "nvlink",
@@ -70,16 +59,7 @@ const NAMES: [(PathClass, &[&str]); 4] = [
     ),
     (
         PathClass::Local,
-        &[
-            "self",
-            "cuda",
-            "cuda_copy",
-            "rocm",
-            "rocm_copy",
-            "ze_copy",
-            "gdr_copy",
-            "gaudi_gdr",
-        ],
+        &["self", "rocm", "rocm_copy", "ze_copy", "gaudi_gdr"],
     ),
 ];
 
@@ -88,6 +68,9 @@ const NAMES: [(PathClass, &[&str]); 4] = [
 pub fn class_of(name: &str) -> PathClass {
     let name = name.trim().to_ascii_lowercase();
     let core = name.split(';').next().unwrap_or_default();
+    if let Some(class) = ucx_class(core) {
+        return class;
+    }
     let is_named = |pattern: &&str| match pattern.strip_suffix('*') {
         Some(prefix) => core.starts_with(prefix),
         None => core == *pattern,
@@ -95,6 +78,24 @@ pub fn class_of(name: &str) -> PathClass {
     let mut classes = NAMES.iter();
     let found = classes.find(|(_, names)| names.iter().any(&is_named));
     found.map_or(PathClass::Unknown, |(class, _)| *class)
+}
+
+/// Class of a transport of UCX, of an alias of several, or of a lane.
+fn ucx_class(name: &str) -> Option<PathClass> {
+    let transports = || {
+        UcxTransport::ALL
+            .into_iter()
+            .filter(|one| *one != UcxTransport::All)
+    };
+    let named = transports().find(|transport| transport.name() == name);
+    let transport = named.or_else(|| transports().find(|transport| transport.serves(name)))?;
+    Some(match transport {
+        UcxTransport::Tcp => PathClass::Sockets,
+        UcxTransport::CudaIpc => PathClass::Memory,
+        transport if transport.is_rdma() => PathClass::Rdma,
+        transport if transport.may_use_shared_memory() => PathClass::Memory,
+        _ => PathClass::Local,
+    })
 }
 
 #[cfg(test)]
@@ -111,6 +112,12 @@ mod tests {
             ("rc_mlx5", PathClass::Rdma),
             ("efa", PathClass::Rdma),
             ("sysv", PathClass::Memory),
+            ("cuda_ipc", PathClass::Memory),
+            ("knem", PathClass::Memory),
+            ("ud_verbs", PathClass::Rdma),
+            ("dc", PathClass::Rdma),
+            ("srd_efa", PathClass::Rdma),
+            ("gdr_copy", PathClass::Local),
             ("self", PathClass::Local),
             ("AWS Libfabric", PathClass::Unknown),
             ("libnccl-net-ofi.so", PathClass::Unknown),

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use crds::libraries::Library;
 use crds::record::{LoadedFile, VariableFacts, hex};
 use sha2::{Digest, Sha256};
 
@@ -20,19 +21,6 @@ use crate::transport::ucx;
 const MAX_QUESTION_BYTES: u64 = 1 << 20;
 /// Maximum size of a file that is read.
 const MAX_FILE_BYTES: u64 = 2 << 30;
-/// Prefixes of the variables of all known libraries.
-const PREFIXES: [&str; 10] = [
-    "FI_",
-    "UCX_",
-    "OFI_NCCL_",
-    "NCCL_",
-    "NIXL_",
-    "MC_",
-    "RDMAV_",
-    "IBV_",
-    "MLX5_",
-    "MLX4_",
-];
 
 /// Reads a question from standard input, and writes the answer as the last line of standard output.
 ///
@@ -118,7 +106,11 @@ fn search(path: &str, bytes: &[u8], names: &[String], loaded: &mut LoadedNames) 
     if is_runner {
         return;
     }
-    let result = strings::search(bytes, names, &PREFIXES);
+    let prefixes: Vec<&str> = Library::all()
+        .flat_map(|library| library.prefixes)
+        .copied()
+        .collect();
+    let result = strings::search(bytes, names, &prefixes);
     let file = file_name(path);
     for name in names {
         let may_be_assembled = || {

@@ -19,15 +19,6 @@ use super::request::{Request, RequestError, RequestedScenario, RequestedTranspor
 const UCX_TLS: &str = "UCX_TLS";
 /// Environment variable from which libfabric reads its provider.
 const FI_PROVIDER: &str = "FI_PROVIDER";
-const PROVIDERS: [LibfabricProvider; 7] = [
-    LibfabricProvider::Tcp,
-    LibfabricProvider::Net,
-    LibfabricProvider::TcpRxm,
-    LibfabricProvider::Shm,
-    LibfabricProvider::Verbs,
-    LibfabricProvider::Efa,
-    LibfabricProvider::EfaDirect,
-];
 
 /// Library and transports.
 #[derive(Clone, Debug, Default, Args)]
@@ -375,9 +366,11 @@ fn ucx_transports(list: &str) -> Result<Vec<UcxTransport>, RequestError> {
 fn provider(name: &str) -> Result<LibfabricProvider, RequestError> {
     // As in manifests, `verbs` stands for the only combination in which the provider can be used.
     let full = if name == "verbs" { "verbs;ofi_rxm" } else { name };
-    let known = PROVIDERS.into_iter().find(|provider| provider.name() == full);
+    let known = LibfabricProvider::ALL
+        .into_iter()
+        .find(|provider| provider.name() == full);
     known.ok_or_else(|| {
-        let names = PROVIDERS.map(LibfabricProvider::name).join(", ");
+        let names = LibfabricProvider::ALL.map(LibfabricProvider::name).join(", ");
         let reason =
             format!("(or {FI_PROVIDER}) is {name:?}, which is not a known provider: use one of {names}");
         RequestError::new("--provider", reason)

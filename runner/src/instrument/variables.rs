@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use crds::names::RECORDED_ENV_PREFIXES;
+use crds::libraries::Library;
 use crds::record::hex;
 use sha2::{Digest, Sha256};
 
@@ -32,11 +32,7 @@ pub struct FabricVariables(BTreeMap<String, String>);
 impl FabricVariables {
     /// Selects the fabric library variables from `variables`.
     pub fn new(variables: impl Iterator<Item = (String, String)>) -> Self {
-        let is_recorded = |name: &str| {
-            RECORDED_ENV_PREFIXES
-                .iter()
-                .any(|prefix| name.starts_with(prefix))
-        };
+        let is_recorded = |name: &str| Library::of_variable(name).is_some_and(|library| library.is_recorded);
         let masked = |(name, value): (String, String)| {
             let secret = SECRET_PARTS.iter().any(|part| name.contains(part));
             (name, if secret { "[masked]".to_owned() } else { value })

@@ -45,6 +45,17 @@ pub enum LibfabricProvider {
 }
 
 impl LibfabricProvider {
+    /// All providers.
+    pub const ALL: [Self; 7] = [
+        Self::Tcp,
+        Self::Net,
+        Self::TcpRxm,
+        Self::Shm,
+        Self::Verbs,
+        Self::Efa,
+        Self::EfaDirect,
+    ];
+
     /// Name of the provider in manifests.
     pub fn name(self) -> &'static str {
         match self {

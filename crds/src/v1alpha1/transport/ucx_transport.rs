@@ -129,13 +129,13 @@ impl UcxTransport {
     }
 
     /// Whether this names a transport over RDMA devices. `all` names none.
-    pub(super) fn is_rdma(self) -> bool {
+    pub fn is_rdma(self) -> bool {
         use UcxTransport::{Dc, DcX, Ib, Rc, RcV, RcX, Ud, UdV, UdX};
         matches!(self, Ib | Rc | RcV | RcX | Ud | UdV | UdX | Dc | DcX)
     }
 
     /// Whether UCX may transfer data through shared memory.
-    pub(super) fn may_use_shared_memory(self) -> bool {
+    pub fn may_use_shared_memory(self) -> bool {
         use UcxTransport::{All, Cma, Knem, Posix, Sm, Sysv, Xpmem};
         matches!(self, All | Sm | Posix | Sysv | Xpmem | Knem | Cma)
     }

@@ -2,14 +2,9 @@
 //! Performs no I/O.
 
 use crds::assignment::InstrumentProcess;
+use crds::libraries::Library;
 
 use super::Arm;
-
-/// Prefixes of the environment variables that only the libraries of transports read: libfabric (`fi_getinfo(3)`), UCX
-/// and NIXL, and the providers of rdma-core below them (`mlx5dv(7)`, `rdma_cm(7)` and the man pages of `libibverbs`).
-///
-/// Any other variable may change the process itself, such as `LD_PRELOAD` or `MALLOC_ARENA_MAX`.
-const LIBRARY_PREFIXES: [&str; 7] = ["FI_", "UCX_", "NIXL_", "RDMAV_", "IBV_", "MLX4_", "MLX5_"];
 
 /// Whether `arm` differs from `baseline` at most in settings of the library of its transport: the transport itself, the
 /// directory of its library, variables that only such libraries read, and how messages are posted.
@@ -19,7 +14,7 @@ pub(super) fn differ_only_in_them(arm: &Arm, baseline: &Arm) -> bool {
 
 /// The environment variables of `process` that may change more than the library of its transport.
 fn other_variables(process: &InstrumentProcess) -> Vec<(&String, &String)> {
-    let is_other = |name: &str| !LIBRARY_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    let is_other = |name: &str| !Library::of_variable(name).is_some_and(|library| library.is_transport);
     process.env.iter().filter(|(name, _)| is_other(name)).collect()
 }
 
@@ -41,6 +36,9 @@ mod tests {
             ("FI_TCP_NODELAY", false),
             ("UCX_TLS", false),
             ("NIXL_LOG_LEVEL", false),
+            ("MLX5_SINGLE_THREADED", false),
+            ("NCCL_DEBUG", true),
+            ("MC_GID_INDEX", true),
             ("LD_PRELOAD", true),
             ("LD_LIBRARY_PATH", true),
             ("FIRST", true),
