@@ -3,8 +3,8 @@
 //! - [`v1alpha1`]: the `BenchmarkRun` resource;
 //! - [`assignment`]: the work of one leg, read by its workers;
 //! - [`record`]: the record stream written by worker 0;
-//! - [`cpu_list`], [`histogram`], [`interface_load`], [`library_copy`], [`protocols`], [`quantile`], [`units`], [`striping`],
-//!   [`names`]: values and rules shared by the operator and the runner;
+//! - [`cpu_list`], [`histogram`], [`interface_load`], [`libraries`], [`library_copy`], [`protocols`], [`quantile`], [`units`],
+//!   [`striping`], [`names`]: values and rules shared by the operator and the runner;
 //! - [`suggestion`], [`printable`], [`deserialization`], [`number`], [`file_error`]: names, text and causes in messages.
 //!
 //! This crate performs no I/O. The `crd` feature adds the Kubernetes schema.
