@@ -13,6 +13,7 @@ use crds::deserialization::from_json;
 use crds::number::whole_number;
 use tracing_subscriber::EnvFilter;
 
+use self::arguments::{CommandLine, Role};
 use crate::configuration::preview::preview;
 use crate::direct::DirectError;
 use crate::direct::connect::{ConnectFlags, connect};
@@ -153,13 +154,30 @@ enum Format {
     Json,
 }
 
+/// Prints the help of all roles of a benchmark.
+fn print_help(command: &mut clap::Command, roles: &[Role]) {
+    let mut text = String::new();
+    for (flags, subcommand) in roles {
+        if let Some(found) = command.find_subcommand_mut(subcommand) {
+            text += &format!("Role {subcommand} ({flags}): {}\n", found.render_long_help());
+        }
+    }
+    // A reader that closed the output needs no more help.
+    let _ = io::stdout().write_all(text.as_bytes());
+}
+
 /// Runs the command line with the transports of `selector`.
 ///
 /// The exit status is 0 on success, 2 if the command line, the assignment or the request is invalid, and 3 if the
 /// attempt is incomplete or the command fails.
 pub fn main_with(selector: &dyn TransportSelector) -> ExitCode {
-    let cli = match arguments::rewrite(env::args_os().collect(), &mut Cli::command()) {
-        Ok(arguments) => Cli::parse_from(arguments),
+    let mut command = Cli::command();
+    let cli = match arguments::rewrite(env::args_os().collect(), &mut command) {
+        Ok(CommandLine::Arguments(arguments)) => Cli::parse_from(arguments),
+        Ok(CommandLine::Help(roles)) => {
+            print_help(&mut command, roles);
+            return ExitCode::SUCCESS;
+        }
         Err(message) => Cli::command().error(ErrorKind::ValueValidation, message).exit(),
     };
     let filter = EnvFilter::try_from_env(crds::names::ENV_LOG).unwrap_or_else(|_| EnvFilter::new("warn"));

@@ -4,7 +4,7 @@ use crds::units::Duration;
 use crds::v1alpha1::{BenchmarkRun, FabricProof, ServingMode};
 
 use super::example::{example, result};
-use super::nodes::reserve_nodes;
+use super::nodes::{reserve_cluster, reserve_nodes};
 use super::test_namespace::TestNamespace;
 
 /// Returns the example's scenarios that use the fabric, in one run with two short rounds. The pods share no directory.
@@ -58,7 +58,9 @@ async fn parameters_are_served_between_pods() {
 
 #[tokio::test]
 async fn multicast_reaches_workers_on_another_node() {
-    let nodes = reserve_nodes().await;
+    // The bridges of all nodes flood multicast packets to all pods, whose interfaces count them. The interfaces of other
+    // runs would be shared.
+    let nodes = reserve_cluster().await;
     let namespace = TestNamespace::new(&nodes).await;
     let _operator = namespace.operator();
     let mut run = example("parameter-serving-multicast-pods");

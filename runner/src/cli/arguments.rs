@@ -18,17 +18,38 @@ const TRANSFER_ENGINE: &str = "transfer-engine";
 /// Subcommand with the command line of the Starway benchmark suite.
 const STARWAY: &str = "starway";
 
+/// Role of the Transfer Engine Benchmark: the flags that select it, and its subcommand.
+const TRANSFER_ENGINE_ROLES: [Role; 2] = [
+    ("without --remote_segment", "target"),
+    ("with --remote_segment NAME", "initiator"),
+];
+
+/// Flags that select a role, and the subcommand of this role.
+pub(super) type Role = (&'static str, &'static str);
+
+/// What a command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum CommandLine {
+    /// Command line with this binary's subcommands and spellings.
+    Arguments(Vec<OsString>),
+    /// The help of all roles of a benchmark, because no role is selected.
+    Help(&'static [Role]),
+}
+
 /// Rewrites `arguments`, which start with the program's name, for `command`. Other command lines, and arguments that are
 /// not UTF-8, remain as they are.
 ///
 /// # Errors
 /// Returns an error if the role is missing or unknown.
-pub(super) fn rewrite(arguments: Vec<OsString>, command: &mut Command) -> Result<Vec<OsString>, String> {
+pub(super) fn rewrite(arguments: Vec<OsString>, command: &mut Command) -> Result<CommandLine, String> {
     command.build();
     let words: Option<Vec<&str>> = arguments.iter().map(|argument| argument.to_str()).collect();
     let Some([program, role, flags @ ..]) = words.as_deref() else {
-        return Ok(arguments);
+        return Ok(CommandLine::Arguments(arguments));
     };
+    let asks_for_help = flags
+        .iter()
+        .any(|flag| ["-h", "--help", "-help", "--helpfull"].contains(flag));
     let flags_of = |role: &str| {
         let found = command.get_subcommands().find(|found| found.get_name() == role);
         found.map_or_else(Vec::new, |found| gflags::rewrite(flags, found))
@@ -38,18 +59,20 @@ pub(super) fn rewrite(arguments: Vec<OsString>, command: &mut Command) -> Result
             let initiator = flags_of("initiator");
             match names_remote_segment(&initiator) {
                 true => ("initiator", initiator),
+                false if asks_for_help => return Ok(CommandLine::Help(&TRANSFER_ENGINE_ROLES)),
                 false => ("target", flags_of("target")),
             }
         }
         "initiator" | "target" => (*role, flags_of(role)),
-        STARWAY => starway::rewrite(flags)?,
-        _ => return Ok(arguments),
+        STARWAY => match starway::role(flags) {
+            None if asks_for_help => return Ok(CommandLine::Help(&starway::ROLES)),
+            role => starway::rewrite(role, flags)?,
+        },
+        _ => return Ok(CommandLine::Arguments(arguments)),
     };
     let start = [*program, role].map(OsString::from);
-    Ok(start
-        .into_iter()
-        .chain(flags.into_iter().map(OsString::from))
-        .collect())
+    let words = start.into_iter().chain(flags.into_iter().map(OsString::from));
+    Ok(CommandLine::Arguments(words.collect()))
 }
 
 /// Whether rewritten flags name a remote segment. An empty name means the same as none.
@@ -74,7 +97,9 @@ mod tests {
 
     fn rewritten(line: &str) -> String {
         let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        let words = rewrite(words, &mut Cli::command()).unwrap();
+        let CommandLine::Arguments(words) = rewrite(words, &mut Cli::command()).unwrap() else {
+            return "help".to_owned();
+        };
         words
             .into_iter()
             .map(|word| word.into_string().unwrap())
@@ -93,7 +118,21 @@ mod tests {
             rewritten("x transfer-engine -remote_segment mySegment --threads 8"),
             "x initiator --remote-segment mySegment --threads 8"
         );
-        assert_eq!(rewritten("x transfer-engine --help"), "x target --help");
+        assert_eq!(rewritten("x transfer-engine --help"), "help");
+        assert_eq!(
+            rewritten("x transfer-engine --remote_segment=mySegment --help"),
+            "x initiator --remote-segment=mySegment --help"
+        );
+        assert_eq!(rewritten("x starway --help"), "help");
+        assert_eq!(rewritten("x starway --role client -h"), "x connect -h");
+    }
+
+    #[test]
+    fn every_role_is_a_subcommand() {
+        let command = Cli::command();
+        for (_, subcommand) in TRANSFER_ENGINE_ROLES.iter().chain(&starway::ROLES) {
+            assert!(command.find_subcommand(subcommand).is_some(), "{subcommand}");
+        }
     }
 
     #[test]

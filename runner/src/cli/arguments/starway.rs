@@ -1,38 +1,57 @@
 //! Command line of the Starway benchmark suite (`python -m starway.bench`). Performs no I/O.
 
-/// Rewrites `words` to the subcommand of the role that they name, and its flags.
+use super::Role;
+
+/// Flag of each role, and its subcommand.
+pub(super) const ROLES: [Role; 3] = [
+    ("--role server", "serve"),
+    ("--role client", "connect"),
+    ("--role loopback", "loopback"),
+];
+
+/// The value of `--role`, if `words` contain it.
+pub(super) fn role<'a>(words: &[&'a str]) -> Option<&'a str> {
+    let position = words.iter().rposition(|word| is_role(word))?;
+    let value = words[position].split_once('=').map(|(_, value)| value);
+    value.or_else(|| words.get(position + 1).copied()).or(Some(""))
+}
+
+fn is_role(word: &str) -> bool {
+    word == "--role" || word.starts_with("--role=")
+}
+
+/// The subcommand of `role`, and its flags: `words` without `--role`.
 ///
 /// # Errors
 /// Returns an error if the role is missing or unknown.
-pub(super) fn rewrite(words: &[&str]) -> Result<(&'static str, Vec<String>), String> {
-    let mut role = None;
+pub(super) fn rewrite(role: Option<&str>, words: &[&str]) -> Result<(&'static str, Vec<String>), String> {
+    let role = role.ok_or("--role is missing: use --role server, client or loopback")?;
+    let selects = |(flag, _): &&Role| flag.strip_prefix("--role ") == Some(role);
+    let Some((_, subcommand)) = ROLES.iter().find(selects) else {
+        return Err(format!("--role is {role:?}: use server, client or loopback"));
+    };
     let mut flags = Vec::new();
     let mut words = words.iter().copied();
     let mut is_size = false;
     while let Some(word) = words.next() {
+        if is_role(word) {
+            if !word.contains('=') {
+                words.next();
+            }
+            continue;
+        }
         let (name, value) = match word.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (word, None),
         };
-        match (name, value) {
-            ("--role", Some(value)) => role = Some(value),
-            ("--role", None) => role = Some(words.next().unwrap_or_default()),
-            (name, Some(value)) if names_size(name) => flags.push(format!("{name}={}", binary_size(value))),
+        match value {
+            Some(value) if names_size(name) => flags.push(format!("{name}={}", binary_size(value))),
             _ if is_size => flags.push(binary_size(word)),
             _ => flags.push(word.to_owned()),
         }
         is_size = value.is_none() && names_size(name);
     }
-    let command = match role {
-        Some("server") => "serve",
-        Some("client") => "connect",
-        Some("loopback") => "loopback",
-        // The help of all roles has the flags of the suite.
-        None if flags.iter().any(|flag| flag == "--help" || flag == "-h") => "loopback",
-        Some(role) => return Err(format!("--role is {role:?}: use server, client or loopback")),
-        None => return Err("--role is missing: use --role server, client or loopback".to_owned()),
-    };
-    Ok((command, flags))
+    Ok((subcommand, flags))
 }
 
 /// Whether the value of the flag `name` is a size: `--large-bytes`, `--small-bytes`, `--stream-bytes` or `--max-bytes`.
@@ -59,7 +78,7 @@ mod tests {
 
     fn rewritten(line: &str) -> Result<String, String> {
         let words: Vec<_> = line.split_whitespace().collect();
-        let (command, flags) = rewrite(&words)?;
+        let (command, flags) = rewrite(role(&words), &words)?;
         Ok([&[command.to_owned()], flags.as_slice()].concat().join(" "))
     }
 
@@ -71,7 +90,6 @@ mod tests {
                 "serve --addr 0.0.0.0 --port 17777 --tls tcp",
             ),
             ("--tls sm --role=loopback", "loopback --tls sm"),
-            ("--help", "loopback --help"),
         ] {
             assert_eq!(rewritten(line).unwrap(), expected);
         }
