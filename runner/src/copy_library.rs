@@ -194,7 +194,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            error.contains("reading /nowhere/lib failed: No such file"),
+            error.contains("reading /nowhere/lib failed: no such file"),
             "{error}"
         );
     }
