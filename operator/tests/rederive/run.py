@@ -42,7 +42,7 @@ class Run:
         counted = [case for case in self.cases if not case.scenario.is_command]
         on_fabric = [case for case in counted if not self.plan.is_off_fabric(case.key)]
         self.coordinated = traffic.Coordinated(self.cases, self.records)
-        self.readings = traffic.readings(on_fabric, self.records, not self.plan.many_to_many, self.coordinated)
+        self.readings = traffic.readings(on_fabric, self.records, self.coordinated)
         self.check_cases()
         self.stopping = Stopping(self)
 

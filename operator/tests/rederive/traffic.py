@@ -109,12 +109,11 @@ class Coordinated:
 
 
 class Reading:
-    """Cases that overlapped in time on one interface. `separate` is true if each case starts its warm-up by itself.
-    `coordinated` is the number of sides that exchange messages with the coordinator, if this is its host."""
+    """Cases that overlapped in time on one interface. `coordinated` is the number of sides that exchange messages with
+    the coordinator, if this is its host."""
 
-    def __init__(self, separate=True):
+    def __init__(self):
         self.end = 0
-        self.separate = separate
         self.coordinated = 0
         self.cases = {}
 
@@ -128,7 +127,7 @@ class Reading:
         for one in self.cases.values():
             total.add(one)
         both_post = any(case.scenario.both_post for case in self.cases)
-        if self.separate and (len(self.cases) > 1 or both_post):
+        if len(self.cases) > 1 or both_post:
             total.load = total.load.plus(total.load.without_sides())
         total.load = total.load.with_sides(self.coordinated)
         return total
@@ -162,9 +161,8 @@ def packets(delta):
     return (None, None) if None in both else both
 
 
-def readings(cases, records, separate, coordinated):
-    """The readings of all interfaces during the measured cases. `separate` is true if each case starts its warm-up by
-    itself."""
+def readings(cases, records, coordinated):
+    """The readings of all interfaces during the measured cases."""
     found = collections.defaultdict(list)
     for case in sorted(cases, key=lambda one: one.record["startedNanos"]):
         if not case.measured:
@@ -175,7 +173,7 @@ def readings(cases, records, separate, coordinated):
                 of_interface = found[case.record["block"], case.key[2], records.host(case.stream, rank), delta["name"]]
                 overlapping = next((one for one in of_interface if start < one.end), None)
                 if not overlapping:
-                    overlapping = Reading(separate)
+                    overlapping = Reading()
                     of_interface.append(overlapping)
                 expected = (on(delta["rails"], sent[one]) for one in (own, other))
                 end = start + max(delta["intervalNanos"], side["windowNanos"])

@@ -29,7 +29,7 @@ pub(super) use log_lines::warnings as log_warnings;
 pub use reading::COVERAGE;
 
 use self::control::ControlSides;
-use self::reading::{InterfaceReading, ReadSide, Traffic, WarmUps};
+use self::reading::{InterfaceReading, ReadSide, Traffic};
 use super::{CaseCheck, CaseProof, EndpointIndex};
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
 use crate::plan::{Plan, PlannedScenario};
@@ -104,11 +104,7 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
                     side,
                     expected: &expected,
                     control_sides,
-                    warm_ups: match plan.many_to_many {
-                        Some(_) => WarmUps::Before,
-                        None if workload.is_bidirectional() => WarmUps::OfPeer,
-                        None => WarmUps::OfOtherCases,
-                    },
+                    both_post: workload.is_bidirectional(),
                 };
                 reading::add(readings.entry(key).or_default(), &read, delta);
             }

@@ -21,8 +21,8 @@ pub(super) struct InterfaceReading {
     /// Description of the counts, for the reason given for the proof.
     pub counters: String,
     end_nanos: u64,
-    /// Whether the readings can contain warm-ups.
-    warm_ups: WarmUps,
+    /// Whether a case of the reading posts from both workers.
+    both_post: bool,
     /// Sides of all cases whose control messages pass the coordinator's host; 0 on other hosts.
     control_sides: u64,
     /// Traffic of each case, by its index.
@@ -98,7 +98,7 @@ impl Excess {
         };
         format!(
             "{interface} counted {counted} bytes {direction}{factor}; the payload, its headers and its acknowledgements explain \
-             at most {most}, so the interface carried other traffic: stop that traffic, or use an interface of its own"
+             at most {most}, so the interface carried other traffic or repeated packets: stop that traffic, or use an interface of its own"
         )
     }
 }
@@ -142,18 +142,17 @@ impl Traffic {
 }
 
 impl InterfaceReading {
-    /// Payloads of all cases, and the largest reading of any of them. A warm-up that the readings can contain counts as if it
-    /// were as long as the measurement. On the coordinator's host, the control messages of all workers are included.
+    /// Payloads of all cases, and the largest reading of any of them. On the coordinator's host, the control messages of all
+    /// workers are included.
+    ///
+    /// The warm-up of a case precedes its own readings, but not those of cases that run at the same time. If both workers
+    /// post, that of the target does not precede the initiator's readings either, because the initiator reads its counters
+    /// when its own warm-up has ended. Such a warm-up counts as if it were as long as the measurement.
     pub(super) fn total(&self) -> Traffic {
         let mut cases = self.cases.values();
         let first = cases.next().copied().unwrap_or_default();
         let mut total = cases.fold(first, Traffic::plus);
-        let has_warm_ups = match self.warm_ups {
-            WarmUps::Before => false,
-            WarmUps::OfOtherCases => self.cases.len() > 1,
-            WarmUps::OfPeer => true,
-        };
-        if has_warm_ups {
+        if self.both_post || self.cases.len() > 1 {
             total.possible = total.possible.plus(total.possible.without_sides());
         }
         total.possible.sides = total.possible.sides.max(self.control_sides);
@@ -164,17 +163,6 @@ impl InterfaceReading {
     pub(super) fn excess(&self) -> Option<Excess> {
         self.total().excess()
     }
-}
-
-/// Warm-ups that the readings of a case can contain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WarmUps {
-    /// None: the coordinator opens the windows of all flows after all warm-ups.
-    Before,
-    /// Those of cases that run at the same time. The warm-up of a case precedes its own readings.
-    OfOtherCases,
-    /// That of the peer, too: if both workers post, the initiator reads its counters when its own warm-up has ended.
-    OfPeer,
 }
 
 /// One side of a case, with the traffic that is expected of it.
@@ -189,8 +177,8 @@ pub(super) struct ReadSide<'a> {
     pub expected: &'a ExpectedTraffic,
     /// Sides of all cases that start together, if the side is on the coordinator's host; 0 otherwise.
     pub control_sides: u64,
-    /// Warm-ups that the readings of the case can contain.
-    pub warm_ups: WarmUps,
+    /// Whether both workers post.
+    pub both_post: bool,
 }
 
 /// Adds `delta` to the reading that overlaps its case, or to a new one.
@@ -201,7 +189,7 @@ pub(super) fn add(readings: &mut Vec<InterfaceReading>, read: &ReadSide<'_>, del
         side,
         expected,
         control_sides,
-        warm_ups,
+        both_post,
     } = read;
     let end_nanos = case.started_nanos + delta.interval_nanos.max(side.window_nanos);
     let overlapping = readings
@@ -214,7 +202,7 @@ pub(super) fn add(readings: &mut Vec<InterfaceReading>, read: &ReadSide<'_>, del
                 interface: delta.name.clone(),
                 counters: software::counters(delta),
                 end_nanos,
-                warm_ups: *warm_ups,
+                both_post: false,
                 control_sides: *control_sides,
                 cases: BTreeMap::new(),
             });
@@ -225,6 +213,7 @@ pub(super) fn add(readings: &mut Vec<InterfaceReading>, read: &ReadSide<'_>, del
         }
     };
     reading.end_nanos = reading.end_nanos.max(end_nanos);
+    reading.both_post |= both_post;
     reading.control_sides = reading.control_sides.max(*control_sides);
     let (counted_sent, counted_received) = software::counted_bytes(delta);
     let traffic = Traffic {
