@@ -251,10 +251,14 @@ impl ParseError {
 impl ParseError {
     /// The error with the way to resolve it, as far as it is known.
     pub fn explained(&self, origin: OutputOrigin) -> String {
-        match self.remedy(origin) {
-            Some(remedy) => format!("{self}. {remedy}"),
-            None => self.to_string(),
-        }
+        self.explained_with(origin, "")
+    }
+
+    /// The error, followed by `details` unless they are empty, and the way to resolve it, as far as it is known.
+    pub fn explained_with(&self, origin: OutputOrigin, details: &str) -> String {
+        let separator = if details.is_empty() { "" } else { "; " };
+        let remedy = self.remedy(origin).map(|remedy| format!(". {remedy}"));
+        format!("{self}{separator}{details}{}", remedy.unwrap_or_default())
     }
 
     /// How the user resolves the error.

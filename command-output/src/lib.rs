@@ -151,7 +151,7 @@ pub fn select(rows: &[Row], size: u64) -> Result<Row, ParseError> {
 /// Fails if the values of a result without a size contradict `size` in bytes.
 ///
 /// # Errors
-/// Returns an error if the bandwidth divided by the message rate cannot be `size`.
+/// Returns an error if `size` is outside the row's [`Row::implied_size`].
 pub fn check_implied_size(row: &Row, size: u64) -> Result<(), ParseError> {
     match row.implied_size {
         Some(implied) if !implied.matches(size) => ImpliedSizeSnafu { size, implied }.fail(),

@@ -41,12 +41,12 @@ impl PrintedSize {
     }
 
     /// Sizes whose product with the messages per second `rate` can be the bytes per second `bandwidth`, both as they were
-    /// printed.
-    pub(crate) fn implied(bandwidth: Printed, rate: Printed) -> Self {
+    /// printed. The rate may include up to `extra` messages without bytes for each message with bytes.
+    pub(crate) fn implied(bandwidth: Printed, rate: Printed, extra: f64) -> Self {
         // Conversion saturates, so a rate that may be 0 sets no upper limit.
         let ratio = |bytes: f64, messages: f64| bytes / messages.max(f64::MIN_POSITIVE);
         let least = ratio(bandwidth.least, rate.most) * (1.0 - FLOAT_ERROR);
-        let most = ratio(bandwidth.most, rate.least) * (1.0 + FLOAT_ERROR);
+        let most = ratio(bandwidth.most, rate.least) * (1.0 + extra) * (1.0 + FLOAT_ERROR);
         let (bytes, below) = (least.ceil() as u64, most.floor() as u64);
         // Between numbers that are so precise, there may be no whole number.
         match bytes <= below {
@@ -154,7 +154,7 @@ mod tests {
     fn a_size_follows_from_bandwidth_and_message_rate() {
         let implied = |bandwidth, rate| {
             let [bandwidth, rate] = [bandwidth, rate].map(|text| Printed::rounded(text).unwrap());
-            PrintedSize::implied(bandwidth.scaled(1_048_576.0), rate)
+            PrintedSize::implied(bandwidth.scaled(1_048_576.0), rate, 0.0)
         };
         let precise = implied("401.80", "102860");
         assert!(precise.matches(4096) && !precise.matches(8) && !precise.matches(4100));

@@ -52,7 +52,7 @@ fn row(line: &str, rest: &str) -> Result<Option<Row>, ParseError> {
     let unit = units.find(|unit| unit.to_string() == name).ok_or_else(other)?;
     let bandwidth = number(text, line)?.scaled(unit.bytes_per_second());
     let moved = bandwidth.times(number(duration, line)?);
-    let implied = PrintedSize::implied(moved, Printed::exact(batches as f64));
+    let implied = PrintedSize::implied(moved, Printed::exact(batches as f64), 0.0);
     Ok(Some(Row {
         size: None,
         implied_size: Some(PrintedSize { bytes: 1, ..implied }),

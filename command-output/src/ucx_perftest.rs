@@ -19,6 +19,11 @@ const DECIMALS: [usize; VALUES] = [0, 3, 3, 3, 2, 2, 0, 0];
 const THREADS_VALUES: usize = 4;
 /// Decimals of these values.
 const THREADS_DECIMALS: [usize; THREADS_VALUES] = [0, 3, 2, 0];
+/// Positions of the averages since the last row that was printed during the test: of the duration, the bandwidth and the
+/// message rate.
+const RECENT: [usize; 3] = [2, 4, 6];
+/// What `printf` prints for these averages if no iteration or no time has passed since that row.
+const UNDEFINED: [&str; 3] = ["inf", "nan", "-nan"];
 /// Relative difference by which the message rate may differ from the inverse of the latency, and the size from one row to
 /// another, in addition to the resolution.
 const SLACK: f64 = 0.05;
@@ -174,8 +179,11 @@ fn row(line: &str, table: &Table) -> Result<Parsed, ParseError> {
     // The option -N prints counts and rates with separators.
     let plain: Vec<String> = values.iter().map(|value| without_separators(value)).collect();
     let has_form = |decimals_of: &[usize]| {
-        let mut values = plain.iter().zip(decimals_of);
-        values.all(|(value, expected)| Printed::rounded(value).is_some() && decimals(value) == *expected)
+        let mut values = plain.iter().zip(decimals_of).enumerate();
+        values.all(|(at, (value, expected))| match is_undefined(value) {
+            true => plain.len() == VALUES && RECENT.contains(&at),
+            false => Printed::rounded(value).is_some() && decimals(value) == *expected,
+        })
     };
     let (latency, bandwidth, rate) = match plain.len() {
         VALUES if has_form(&DECIMALS) => (3, 5, 7),
@@ -198,25 +206,37 @@ fn row(line: &str, table: &Table) -> Result<Parsed, ParseError> {
             "the message rate is not the inverse of the latency",
         ));
     }
-    if plain.len() == VALUES {
-        // Both message sizes are the bandwidth divided by the rate.
-        let first = value(4)?.scaled(MEGABYTE).times(rate);
-        if !first.agrees(bandwidth.times(value(6)?), SLACK) {
+    // At the end of the unidirectional tests of UCT and of some tests of UCP, the program counts one more message, without
+    // bytes (`ucx_perf_update` in src/tools/perf/lib/uct_tests.cc). A row of several threads does not report how many threads
+    // did so.
+    let extra = match plain.len() {
+        VALUES => 1.0 / value(0)?.value.max(1.0),
+        _ => SLACK,
+    };
+    if plain.len() == VALUES && !plain.iter().any(|value| is_undefined(value)) {
+        // Both message sizes are the bandwidth divided by the rate. Since the last row during the test, there may have been
+        // one message with bytes and one without, or only the latter.
+        let (recent, slack) = (value(4)?, if is_latency { SLACK } else { 1.0 + SLACK });
+        let has_bytes = is_latency || !recent.is_below_resolution();
+        let first = recent.scaled(MEGABYTE).times(rate);
+        if has_bytes && !first.agrees(bandwidth.times(value(6)?), slack) {
             return Err(contradiction(
                 "the bandwidths and the message rates do not have the same ratio",
             ));
         }
     }
     if let Some(size) = table.size
-        && !rate.times(Printed::exact(size as f64)).agrees(bandwidth, SLACK)
+        && !rate
+            .times(Printed::exact(size as f64))
+            .agrees(bandwidth, SLACK + extra)
     {
         return Err(contradiction(
             "the bandwidth is not the message size times the message rate",
         ));
     }
-    // One average divided by the other, so the resolution is the only uncertainty (`ucx_perf_calc_result` in
-    // src/tools/perf/lib/libperf.c).
-    let implied = PrintedSize::implied(bandwidth, rate);
+    // One average divided by the other, so the resolution and the extra message are the only uncertainties
+    // (`ucx_perf_calc_result` in src/tools/perf/lib/libperf.c).
+    let implied = PrintedSize::implied(bandwidth, rate, extra);
     let named: Option<u64> = words
         .first()
         .filter(|_| values.len() < words.len())
@@ -234,6 +254,11 @@ fn row(line: &str, table: &Table) -> Result<Parsed, ParseError> {
         },
         has_other_name: named != fitting,
     })
+}
+
+/// Whether `value` is an average over no iterations or no time.
+fn is_undefined(value: &str) -> bool {
+    UNDEFINED.contains(&value)
 }
 
 /// Removes separators between groups of three digits. Returns the text unchanged if they are at other places.

@@ -198,7 +198,7 @@ fn values_that_were_not_measured_are_named() {
         (CommandTool::NcclTests, NCCL.replace("200.0   20.97   20.97", "  0.00    inf     inf"), "`inf` in"),
         (CommandTool::Nixlbench, NIXLBENCH.replace("6.553600", "inf     "), "`inf` in"),
         (CommandTool::Nixlbench, NIXLBENCH.replace("20.0  ", "-nan  "), "`-nan` in"),
-        (CommandTool::UcxPerftest, UCX.replace("Final:                100000      9.881    20.000", "Final:                100000      9.881      -nan"), "`-nan` in"),
+        (CommandTool::UcxPerftest, UCX.replace("Final:                100000      9.881    20.000    20.000", "Final:                100000      9.881    20.000      -nan"), "`-nan` in"),
         (CommandTool::UcxPerftest, UCX.lines().take(5).chain([
             "Final:                     0      0.000     0.000     0.000        0.00       0.00           0           0",
         ]).map(|line| format!("{line}\n")).collect(), "the result without a size has 0 iterations"),
@@ -236,6 +236,69 @@ fn both_directions_of_perftest_are_parts_of_the_total() {
     );
     let [log, _] = rejected(tool, &BOTH.replace(" Remote results: \n", ""));
     assert!(log.contains("more than once"), "{log}");
+}
+
+/// The unidirectional tests of UCT count one more message at the end, without bytes.
+#[test]
+fn an_extra_message_does_not_exclude_the_size() {
+    let header = UCX.split_inclusive('\n').take(5).collect::<String>();
+    let header = header.replace("latency (usec)", "overhead (usec)");
+    let output = |values: &str| format!("{header}Final: {values}\n");
+    for (values, right, wrong) in [
+        // 1000 messages of 64 KiB and the extra one in 0.1 s.
+        (
+            "1000 99.980 100.000 100.000 625.00 625.00 10010 10010",
+            &[65_536][..],
+            &[32_768, 65_000, 131_072][..],
+        ),
+        (
+            "1 99.980 100.000 100.000 625.00 625.00 20000 20000",
+            &[65_536],
+            &[16_384, 131_072],
+        ),
+        // After the last row that was printed during the test, there was one message and the extra one, or only the latter.
+        (
+            "3000 999.980 1000.000 1000.000 62.50 62.50 2000 1000",
+            &[65_536],
+            &[32_768, 131_072],
+        ),
+        (
+            "3000 999.980 inf 1000.000 0.00 62.50 1000 1000",
+            &[65_536],
+            &[32_768, 131_072],
+        ),
+        // The last row was printed at the very end.
+        (
+            "3000 999.980 -nan 1000.000 -nan 62.50 -nan 1000",
+            &[65_536],
+            &[32_768, 131_072],
+        ),
+        // Several threads.
+        ("4000 100.000 625.00 10010", &[65_536, 66_000], &[32_768, 131_072]),
+    ] {
+        let rows = parse(CommandTool::UcxPerftest, None, &output(values)).unwrap();
+        for size in right {
+            assert!(select(&rows, *size).is_ok(), "{values}: {size}: {rows:?}");
+        }
+        for size in wrong {
+            let error = select(&rows, *size).unwrap_err();
+            assert!(
+                matches!(error, ParseError::ImpliedSize { .. }),
+                "{values}: {error}"
+            );
+        }
+    }
+    for values in [
+        "3000 inf 1000.000 1000.000 62.50 62.50 1000 1000",
+        "3000 999.980 1000.000 inf 62.50 62.50 1000 1000",
+        "3000 999.980 1000.000 1000.000 62.50 nan 1000 1000",
+        "3000 999.980 1000.000 1000.000 62.50 62.50 3000 1000",
+    ] {
+        assert!(
+            parse(CommandTool::UcxPerftest, None, &output(values)).is_err(),
+            "{values}"
+        );
+    }
 }
 
 #[test]
@@ -278,6 +341,15 @@ fn values_exclude_a_wrong_size() {
     let text = select(&rows, 4096).unwrap_err().explained(OutputOrigin::Log);
     assert!(
         text.contains("not of 4096") && text.ends_with("probably --size 64"),
+        "{text}"
+    );
+    let text = select(&rows, 4096)
+        .unwrap_err()
+        .explained_with(OutputOrigin::Command, "2 lines not understood");
+    assert!(
+        text.ends_with(
+            "not of 4096; 2 lines not understood. Pass the size to the tool with the placeholder {size}"
+        ),
         "{text}"
     );
 }
