@@ -463,6 +463,8 @@ fn check_credentials(server: &Server) {
     let run = |role: &str, user: Option<&str>, password: Option<&str>| {
         let mut command = runner();
         command.arg(role).args(server.flags()).args(SHORT);
+        // A note on VRAM would follow on a machine without a GPU.
+        command.arg("--use-vram=false");
         command.args([
             if role == "target" {
                 "--local_segment"
