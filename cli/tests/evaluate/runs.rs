@@ -179,7 +179,7 @@ fn arms_compared_with_a_contradicted_baseline_have_no_verdict() {
         compare_evaluations(&before, &after),
         compare_evaluations(&after, &before),
     ] {
-        assert_withheld(&all, 64, "fabric contradicted");
+        assert_withheld(&all, 64, "fabric contradicted: baseline: ");
         let valid = comparison(&all, "fi-inject", 256);
         assert!(
             !valid

@@ -33,6 +33,7 @@ pub use factors::{ConditionalChange, FactorEffect};
 pub use noise_above_margin::NoiseAboveMargin;
 pub use reason::{Inconclusive, Withheld};
 pub use verdict_line::verdict_line;
+pub(crate) use withhold::contradiction;
 
 use crate::collect::Reports;
 use crate::plan::{Plan, Role};

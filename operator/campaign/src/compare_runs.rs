@@ -19,7 +19,7 @@ mod shift;
 
 use std::collections::BTreeMap;
 
-use crds::v1alpha1::{Engagement, FabricProof, InconclusiveReason, Metric, Verdict};
+use crds::v1alpha1::{Engagement, InconclusiveReason, Metric, Verdict};
 use serde::Serialize;
 
 pub use difference::Difference;
@@ -28,7 +28,7 @@ pub use reported::unreported_properties;
 
 use shift::{LogValues, Shift};
 
-use crate::compare::Withheld;
+use crate::compare::{Withheld, contradiction};
 use crate::evaluate::Evaluation;
 use crate::plan::{Plan, Role};
 use crate::stats::{
@@ -221,15 +221,8 @@ fn role_reason(run: &FinishedRun<'_>, cell: &CellSummary) -> Option<String> {
 /// Why the results of `cell`, or the results of the baseline with which it is compared, are not usable within their own
 /// run.
 fn reason_to_withhold(run: &FinishedRun<'_>, cell: &CellSummary) -> Option<String> {
-    let contradicted = cell
-        .proof_if(FabricProof::Contradicted)
-        .map(|proof| Withheld::Contradicted {
-            message: format!(
-                "{}: {}",
-                run.plan.arms.get(cell.arm).map_or("", |arm| &arm.name),
-                proof.reason
-            ),
-        });
+    let arm = run.plan.arms.get(cell.arm);
+    let contradicted = arm.and_then(|arm| contradiction(&arm.name, cell));
     // For the baseline, every violated control counts, whatever its separation: it shows that position or time also
     // affected the baseline.
     let is_baseline = cell.arm == run.plan.baseline;

@@ -6,12 +6,10 @@
 
 use crds::v1alpha1::Verdict;
 
+use super::noise_above_margin::MAX_SUGGESTED_MARGIN;
 use super::{Comparison, Inconclusive, NoiseAboveMargin};
 use crate::plan::{Plan, Role};
 use crate::stats::{BetterDirection, Margin, StatsError, decide_verdict, percent_change};
-
-/// Largest margin that is suggested, in percent. A larger one would call a doubling equivalent.
-const MAX_SUGGESTED_MARGIN: f64 = 100.0;
 
 /// Finds the controls of `all` whose interval extends beyond the margin, except those for which the resolution of printed
 /// values is the cause: that is a property of the tool, not of the machine.
@@ -37,7 +35,8 @@ pub(super) fn find(plan: &Plan, all: &[Comparison]) -> Result<Vec<NoiseAboveMarg
             is_control_arm: control.role == Role::ControlArm,
             reach_percent,
             margin_percent,
-            sufficient_margin_percent: (sufficient <= MAX_SUGGESTED_MARGIN).then_some(sufficient as u32),
+            sufficient_margin_percent: (sufficient <= f64::from(MAX_SUGGESTED_MARGIN))
+                .then_some(sufficient as u32),
             sufficient_rounds: control.rounds_to_equivalence,
         })
     });
@@ -138,11 +137,28 @@ mod tests {
             "the noise is above the margin: the control arm varies within \u{b1}21.8 % at 64 B, so this machine cannot \
              answer at a margin of 2 %; about 44 rounds or a margin of at least 22 % would suffice"
         );
-        let hopeless = comparison(&plan, 3, (-80.0, 400.0));
-        assert_eq!(
-            find(&plan, &[hopeless]).unwrap()[0].sufficient_margin_percent,
-            None
+        let hopeless = |rounds| {
+            let control = Comparison {
+                rounds_to_equivalence: rounds,
+                ..comparison(&plan, 3, (-80.0, 400.0))
+            };
+            let found = find(&plan, &[control]).unwrap();
+            assert_eq!(found[0].sufficient_margin_percent, None);
+            found[0].to_string()
+        };
+        let noisy = hopeless(Some(RoundsToSettle::MoreThan(60)));
+        assert!(
+            noisy.contains(
+                "; no permitted number of rounds and no margin up to 100 % would suffice: stop other work"
+            ),
+            "{noisy}"
         );
+        let coarse = hopeless(None);
+        assert!(
+            coarse.contains("; no permitted number of rounds and no margin up to 100 % would suffice: the tool prints too few"),
+            "{coarse}"
+        );
+        assert!(!coarse.contains("quieter"), "{coarse}");
     }
 
     #[test]

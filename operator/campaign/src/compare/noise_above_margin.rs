@@ -8,6 +8,9 @@ use serde::Serialize;
 use crate::format;
 use crate::stats::RoundsToSettle;
 
+/// Largest margin that is suggested, in percent. A larger one would call a doubling equivalent.
+pub(super) const MAX_SUGGESTED_MARGIN: u32 = 100;
+
 /// A control whose interval extends beyond the margin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -60,9 +63,14 @@ impl fmt::Display for NoiseAboveMargin {
         match (rounds, margin) {
             (Some(rounds), Some(margin)) => write!(f, "; {rounds} or {margin} would suffice"),
             (Some(sufficient), None) | (None, Some(sufficient)) => write!(f, "; {sufficient} would suffice"),
-            (None, None) => f.write_str(
-                "; neither more rounds nor a larger margin would suffice: stop other work on this machine, give the \
-                 workers whole CPUs, or measure on a quieter machine",
+            (None, None) => write!(
+                f,
+                "; no permitted number of rounds and no margin up to {MAX_SUGGESTED_MARGIN} % would suffice: {}",
+                match self.sufficient_rounds {
+                    Some(_) =>
+                        "stop other work on this machine, give the workers whole CPUs, or measure on a quieter machine",
+                    None => "the tool prints too few digits; let it run more iterations or print more digits",
+                }
             ),
         }
     }

@@ -144,7 +144,7 @@ fn missing_or_invalid(plan: &Plan, summary: &Summary, comparison: &Comparison) -
 }
 
 /// Evidence that a case of `arm` did not use the requested fabric.
-fn contradiction(arm: &str, cell: &CellSummary) -> Option<Withheld> {
+pub(crate) fn contradiction(arm: &str, cell: &CellSummary) -> Option<Withheld> {
     let proof = cell.proof_if(FabricProof::Contradicted)?;
     Some(Withheld::Contradicted {
         message: format!("{arm}: {}", proof.reason),
