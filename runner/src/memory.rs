@@ -63,7 +63,10 @@ pub(crate) fn used_gpu_bytes(gpu: u32) -> Result<u64, MemoryError> {
 }
 
 /// Number of GPUs that the driver offers to this process; 0 if there is no driver.
-pub(crate) fn gpu_count() -> u32 {
+///
+/// # Errors
+/// Returns [`MemoryError::Driver`] if the driver fails, so that the number of GPUs is unknown.
+pub(crate) fn gpu_count() -> Result<u32, MemoryError> {
     cuda::count()
 }
 

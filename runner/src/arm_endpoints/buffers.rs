@@ -132,14 +132,15 @@ impl Buffers {
     }
 }
 
-/// The devices in `assignment`. If it names no GPUs, segments in GPU memory use all GPUs that the driver offers.
+/// The devices in `assignment`. If it names no GPUs, segments in GPU memory use all GPUs that the driver offers. If the
+/// driver fails, they use GPU 0, whose allocation then fails with the cause.
 fn devices(assignment: &Assignment) -> Devices {
     let mut devices = assignment.devices.clone();
     let mut scenarios = assignment.scenarios.iter();
     let has_segments_on_gpus =
         scenarios.any(|scenario| scenario.workload.has_segments() && scenario.uses(MemoryKind::Cuda));
     if devices.gpus.is_empty() && has_segments_on_gpus {
-        devices.gpus = (0..gpu_count()).collect();
+        devices.gpus = (0..gpu_count().unwrap_or(0)).collect();
     }
     devices
 }

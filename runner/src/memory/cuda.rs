@@ -19,7 +19,7 @@ pub(super) fn allocate(bytes: usize, gpu: u32) -> Result<DeviceMemory, MemoryErr
             return MemoryError::NotEnoughOnGpu { bytes, message };
         }
         let hint = match device_count() {
-            Some(count) if u64::from(gpu) >= u64::from(count) => format!(
+            Ok(count) if gpu >= count => format!(
                 ". This process can use {count} GPUs, numbered from 0: correct `devices.gpus`, or request more `gpus` in \
                  the run's resources"
             ),
@@ -59,12 +59,18 @@ pub(super) fn used_bytes(gpu: u32) -> Result<u64, MemoryError> {
         .map_err(|failure| unavailable(0, format!("device {gpu}: {}", describe(&failure))))
 }
 
-/// Number of GPUs that the driver offers to this process; 0 if there is no driver, or the driver fails.
-pub(super) fn count() -> u32 {
-    if driver_present() {
-        return device_count().unwrap_or(0);
+/// Number of GPUs that the driver offers to this process; 0 if there is no driver.
+///
+/// # Errors
+/// Returns `Driver` if the driver fails, so that the number of GPUs is unknown.
+pub(super) fn count() -> Result<u32, MemoryError> {
+    if !driver_present() {
+        return Ok(0);
     }
-    0
+    device_count().map_err(|failure| MemoryError::Driver {
+        call: failure.call,
+        message: failure.error.to_string(),
+    })
 }
 
 /// Fails if no driver can be loaded. `bytes` is the size for which it is needed.

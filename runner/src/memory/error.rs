@@ -52,6 +52,16 @@ pub enum MemoryError {
         /// Driver function that failed, and its error.
         message: String,
     },
+    /// The GPU driver failed before any memory was requested.
+    #[snafu(display(
+        "the CUDA driver failed: {call} returned {message}; nvidia-smi shows whether the driver and the GPUs work"
+    ))]
+    Driver {
+        /// Driver function that failed.
+        call: &'static str,
+        /// Error that it returned.
+        message: String,
+    },
     /// The requested range extends beyond the memory.
     #[snafu(display("{count} bytes at offset {offset} are outside the {length} bytes that can be copied"))]
     OutOfRange {
@@ -80,7 +90,7 @@ impl MemoryError {
     /// Failure reason that is recorded for this error.
     pub fn reason(&self) -> FailureReason {
         match self {
-            Self::Unavailable { .. } => FailureReason::MemoryUnavailable,
+            Self::Unavailable { .. } | Self::Driver { .. } => FailureReason::MemoryUnavailable,
             Self::NotEnough { .. } | Self::NotEnoughOnGpu { .. } => FailureReason::NotEnoughMemory,
             Self::Empty { .. } | Self::OutOfRange { .. } => FailureReason::Internal,
             Self::Copy { .. } => FailureReason::OperationRejected,

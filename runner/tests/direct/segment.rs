@@ -330,17 +330,31 @@ fn cuda_directory(has_driver: bool) -> Option<tempfile::TempDir> {
 /// Without a usable GPU, a segment has only DRAM unless VRAM is requested, and the target says so.
 #[test]
 fn a_segment_has_vram_only_if_it_can() {
-    for (has_driver, reason, requested) in [
-        (false, "there is no GPU", "--use-vram needs a GPU"),
+    let driver_failed = "the CUDA driver failed: cuInit returned ";
+    let (no_gpu, broken) = (
+        "offers none to this process",
+        format!("needs a GPU, but {driver_failed}"),
+    );
+    for (has_driver, init_error, reason, requested) in [
+        (false, None, "there is no GPU", no_gpu),
+        // CUDA_ERROR_NO_DEVICE.
+        (true, Some("100"), "there is no GPU", no_gpu),
+        // CUDA_ERROR_SYSTEM_DRIVER_MISMATCH: whether there is a GPU is unknown.
+        (true, Some("803"), driver_failed, broken.as_str()),
         // The simulated driver has GPUs, but libfabric's tcp provider cannot access their memory.
-        (true, "its VRAM cannot be used: ", " memory"),
+        (true, None, "its VRAM cannot be used: ", " memory"),
     ] {
         let Some(directory) = cuda_directory(has_driver) else {
             return;
         };
-        let target = |flags: &[&str]| {
+        let runner = || {
             let mut command = runner();
             command.env("LD_LIBRARY_PATH", directory.path());
+            command.envs(init_error.map(|error| ("TEST_DRIVER_INIT", error)));
+            command
+        };
+        let target = |flags: &[&str]| {
+            let mut command = runner();
             command.args(["target", "--provider", "tcp"]).args(with(flags));
             command
         };
@@ -349,16 +363,11 @@ fn a_segment_has_vram_only_if_it_can() {
         assert!(command.contains(" --use-vram=false"), "{command}");
         process.wait_for_line("ready; ");
         let command: Vec<&str> = command.split_whitespace().skip(1).collect();
-        let initiator = finish(runner().env("LD_LIBRARY_PATH", directory.path()).args(&command));
+        let initiator = finish(runner().args(&command));
         assert!(initiator.status.success(), "{initiator:?}");
         assert!(initiator.stdout.contains("memory: Heap\n"), "{initiator:?}");
         // The memory of the two sides must be the same.
-        let cuda = finish(
-            runner()
-                .env("LD_LIBRARY_PATH", directory.path())
-                .args(&command)
-                .args(["--use-dram=false", "--use-vram"]),
-        );
+        let cuda = finish(runner().args(&command).args(["--use-dram=false", "--use-vram"]));
         assert!(!cuda.status.success(), "{cuda:?}");
         let signal = Command::new("kill").arg(process.id().to_string()).status();
         assert!(signal.unwrap().success());

@@ -17,7 +17,7 @@ use crate::worker::signals::StopFlag;
 /// target with the given flags. A choice that no flag makes is reported on standard error.
 ///
 /// # Errors
-/// Returns an error if GPU memory was requested, but this process can use no GPU.
+/// Returns an error if GPU memory was requested, but this process can use no GPU, or the driver fails.
 pub(super) fn choose(
     flags: &mut SegmentFlags,
     stop: &StopFlag,
@@ -25,18 +25,30 @@ pub(super) fn choose(
 ) -> Result<(), RequestError> {
     let gpus = gpu_count();
     if flags.use_vram.is_some() || !flags.use_dram {
-        if flags.has_vram() && gpus == 0 {
-            let reason = "needs a GPU, but the CUDA driver (libcuda.so.1) offers none to this process: use \
-                          --use-dram=true --use-vram=false, or a machine with NVIDIA GPUs and their driver";
-            return Err(RequestError::new("--use-vram", reason));
-        }
-        return Ok(());
+        let cause = match gpus {
+            Ok(0) if flags.has_vram() => {
+                "the CUDA driver (libcuda.so.1) offers none to this process".to_owned()
+            }
+            Err(failure) if flags.has_vram() => failure.to_string(),
+            _ => return Ok(()),
+        };
+        let reason = format!(
+            "needs a GPU, but {cause}: use --use-dram=true --use-vram=false, or a machine with NVIDIA GPUs and their driver"
+        );
+        return Err(RequestError::new("--use-vram", &reason));
     }
     flags.use_vram = Some(false);
-    if gpus == 0 {
-        without("there is no GPU");
-        return Ok(());
-    }
+    let gpus = match gpus {
+        Ok(0) => {
+            without("there is no GPU");
+            return Ok(());
+        }
+        Ok(gpus) => gpus,
+        Err(failure) => {
+            without(&failure.to_string());
+            return Ok(());
+        }
+    };
     if flags.threads < MIN_VRAM_THREADS {
         without("a single thread uses only one kind of memory");
         return Ok(());

@@ -88,12 +88,18 @@ pub(crate) fn driver_present() -> bool {
     unsafe { sys::is_culib_present() }
 }
 
-/// Number of devices that the driver offers to this process; `None` if the driver fails.
+/// Number of devices that the driver offers to this process.
 ///
 /// Requires that [`driver_present`] returns true.
-pub(crate) fn device_count() -> Option<u32> {
-    result::init().ok()?;
-    u32::try_from(device::get_count().ok()?).ok()
+pub(crate) fn device_count() -> Result<u32, DriverFailure> {
+    let counted =
+        name_call("cuInit", result::init()).and_then(|()| name_call("cuDeviceGetCount", device::get_count()));
+    match counted {
+        Ok(count) => Ok(count.unsigned_abs()),
+        // The driver cannot be initialized without a device.
+        Err(failure) if failure.error.0 == sys::CUresult::CUDA_ERROR_NO_DEVICE => Ok(0),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// Memory on one GPU in the device's primary context, which fabric libraries also use: allocated by `cuMemAlloc`, or

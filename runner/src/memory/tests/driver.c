@@ -45,7 +45,14 @@ static struct allocation *find(uint64_t address, size_t bytes) {
     return NULL;
 }
 
-int cuInit(unsigned flags) { if (!is_initialized) open_usage(); is_initialized = 1; return flags ? INVALID_VALUE : SUCCESS; }
+// Fails with the error in the environment, if there is one.
+int cuInit(unsigned flags) {
+    char *error = getenv("TEST_DRIVER_INIT");
+    if (error) return atoi(error);
+    if (!is_initialized) open_usage();
+    is_initialized = 1;
+    return flags ? INVALID_VALUE : SUCCESS;
+}
 int cuDeviceGetCount(int *count) { *count = DEVICES; return is_initialized ? SUCCESS : NOT_INITIALIZED; }
 int cuDeviceGet(int *device, int ordinal) {
     if (!is_initialized) return NOT_INITIALIZED;

@@ -8,7 +8,7 @@ use std::process::Command;
 use crds::record::FailureReason;
 use crds::v1alpha1::MemoryKind;
 
-use crate::memory::{GpuHandle, HANDLE_BYTES, Memory, used_gpu_bytes};
+use crate::memory::{GpuHandle, HANDLE_BYTES, Memory, gpu_count, used_gpu_bytes};
 
 /// Number of a device that the driver does not have.
 const MISSING: u32 = 2;
@@ -33,7 +33,7 @@ fn gpu_memory_is_accessed_only_through_the_driver() {
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {text}\n{errors}", output.status);
-    assert!(text.contains("test result: ok. 7 passed"), "{text}");
+    assert!(text.contains("test result: ok. 8 passed"), "{text}");
 }
 
 /// Compiles the driver in `directory`. Prints a message and returns false if there is no C compiler.
@@ -118,6 +118,44 @@ fn errors_explain_missing_devices_and_insufficient_memory() {
         error.to_string().contains("device 0: cuMemAlloc failed"),
         "{error}"
     );
+}
+
+/// Environment variable with the error that the simulated driver returns when it is initialized.
+const ENV_INIT: &str = "TEST_DRIVER_INIT";
+
+#[test]
+#[ignore = "run by gpu_memory_is_accessed_only_through_the_driver"]
+fn the_number_of_gpus_is_unknown_if_the_driver_fails() {
+    match std::env::var(ENV_INIT).as_deref() {
+        // CUDA_ERROR_NO_DEVICE.
+        Ok("100") => assert_eq!(gpu_count(), Ok(0)),
+        Ok(_) => {
+            let error = gpu_count().unwrap_err();
+            assert_eq!(error.reason(), FailureReason::MemoryUnavailable);
+            let text = error.to_string();
+            assert!(
+                text.starts_with("the CUDA driver failed: cuInit returned "),
+                "{text}"
+            );
+            let error = Memory::allocate_on_gpu(0, 4096).unwrap_err();
+            assert!(error.to_string().contains("device 0: cuInit failed"), "{error}");
+        }
+        Err(_) => {
+            assert_eq!(gpu_count(), Ok(MISSING));
+            let name = "memory::tests::gpu::the_number_of_gpus_is_unknown_if_the_driver_fails";
+            // 803 is CUDA_ERROR_SYSTEM_DRIVER_MISMATCH.
+            for error in ["100", "803"] {
+                let mut other = Command::new(std::env::current_exe().unwrap());
+                other.args(["--ignored", name]).env(ENV_INIT, error);
+                let output = other.output().unwrap();
+                let text = String::from_utf8_lossy(&output.stdout);
+                assert!(
+                    output.status.success() && text.contains("1 passed"),
+                    "{error}: {text}"
+                );
+            }
+        }
+    }
 }
 
 /// Threads that only post transfers make no copies.
