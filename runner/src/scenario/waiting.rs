@@ -27,7 +27,11 @@ pub struct IdleWaiter {
     /// Whether a thread that would spin yields the CPU instead.
     yields: bool,
     deadline: Deadline,
+    /// Number of calls of [`IdleWaiter::deadline_is_known_to_have_passed`].
     polls: u32,
+    /// Number of times that the thread yielded the CPU. It is counted separately, because a thread may alternate between
+    /// both, and the sum might then never be a multiple of the interval when it yields.
+    cpu_yields: u32,
 }
 
 impl IdleWaiter {
@@ -38,6 +42,7 @@ impl IdleWaiter {
             yields: false,
             deadline: Deadline::after(limit),
             polls: 0,
+            cpu_yields: 0,
         }
     }
 
@@ -90,8 +95,8 @@ impl IdleWaiter {
     #[inline]
     fn yield_cpu(&mut self) -> bool {
         std::thread::yield_now();
-        self.polls = self.polls.wrapping_add(1);
-        self.polls.is_multiple_of(YIELDS_PER_CLOCK_CHECK) && self.deadline_has_passed()
+        self.cpu_yields = self.cpu_yields.wrapping_add(1);
+        self.cpu_yields.is_multiple_of(YIELDS_PER_CLOCK_CHECK) && self.deadline_has_passed()
     }
 
     /// Pauses briefly after a poll that returned no completions, but not past the time `due`. Like
@@ -122,5 +127,20 @@ mod tests {
         assert!((0..20).any(|_| waiter.yield_cpu()));
         let mut waiter = IdleWaiter::new(Polling::Yield, Duration::from_secs(3600));
         assert!(!(0..20).any(|_| waiter.yield_cpu()));
+    }
+
+    #[test]
+    fn a_thread_that_yields_notices_the_deadline_although_it_also_polls() {
+        for polls_first in [false, true] {
+            let mut waiter = IdleWaiter::new(Polling::Yield, Duration::ZERO);
+            if polls_first {
+                waiter.deadline_is_known_to_have_passed();
+            }
+            assert!((0..20).any(|_| {
+                let noticed = waiter.yield_cpu();
+                waiter.deadline_is_known_to_have_passed();
+                noticed
+            }));
+        }
     }
 }
