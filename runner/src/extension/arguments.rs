@@ -22,10 +22,13 @@ pub enum Arguments {
 }
 
 impl Arguments {
-    /// Allocates a payload of `bytes` bytes on the GPU with CUDA device number `gpu`, or in host memory, before `deadline`.
+    /// Allocates a payload of `bytes` bytes on the GPU with CUDA device number `gpu`, or in host memory. Memory that is
+    /// copied into messages is touched in parts, so that its allocation ends at `deadline`. Shared memory and GPU memory
+    /// are allocated by single calls, which are not interrupted.
     ///
     /// # Errors
-    /// Returns an error if the memory is not available, and `DeadlineExceeded` if the deadline passes.
+    /// Returns an error if the memory is not available, and `DeadlineExceeded` if the deadline passes while memory for
+    /// [`PayloadPassing::Copy`] is touched.
     pub fn allocate(
         passing: PayloadPassing,
         gpu: Option<u32>,

@@ -147,6 +147,32 @@ impl Phases {
     }
 }
 
+/// Guard that records the end of a thread, even when the thread panics.
+pub struct ThreadEndGuard<'a> {
+    phases: Option<&'a Phases>,
+    failed: bool,
+}
+
+impl<'a> ThreadEndGuard<'a> {
+    /// Creates the guard of a thread that fails unless [`ThreadEndGuard::set_failed`] is called.
+    pub fn new(phases: Option<&'a Phases>) -> Self {
+        Self { phases, failed: true }
+    }
+
+    /// Sets whether the thread failed.
+    pub fn set_failed(&mut self, failed: bool) {
+        self.failed = failed;
+    }
+}
+
+impl Drop for ThreadEndGuard<'_> {
+    fn drop(&mut self) {
+        if let Some(phases) = self.phases {
+            phases.mark_ended(self.failed);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

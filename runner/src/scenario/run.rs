@@ -18,7 +18,7 @@ use super::footprint;
 use super::gate::Gate;
 use super::isolated;
 use super::parameter_serving::{self, Publication, Trainer, Worker};
-use super::phases::Phases;
+use super::phases::{Phases, ThreadEndGuard};
 use super::ping_pong::{Initiator, Target};
 use super::rpc;
 use super::samples::CaseSamples;
@@ -355,32 +355,15 @@ fn all_or_first_failure(
     interrupted.map_or(Ok(outcomes), Err)
 }
 
-/// Guard that records the end of a thread, even when the thread panics.
-struct ThreadEndGuard<'a> {
-    phases: Option<&'a Phases>,
-    failed: bool,
-}
-
-impl Drop for ThreadEndGuard<'_> {
-    fn drop(&mut self) {
-        if let Some(phases) = self.phases {
-            phases.mark_ended(self.failed);
-        }
-    }
-}
-
 fn run_thread<T: Transport>(
     thread: &mut EndpointThread<T>,
     gate: &Gate,
     setup: &Setup<'_>,
     side: SideContext<'_>,
 ) -> Result<ThreadOutcome, CaseFailure> {
-    let mut end = ThreadEndGuard {
-        phases: side.phases,
-        failed: true,
-    };
+    let mut end = ThreadEndGuard::new(side.phases);
     let outcome = run_engine(thread, gate, setup, side);
-    end.failed = outcome.is_err();
+    end.set_failed(outcome.is_err());
     outcome
 }
 
