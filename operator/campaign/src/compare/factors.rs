@@ -255,8 +255,8 @@ impl Cell<'_> {
         1 << self.plan.factors.len()
     }
 
-    /// Values of the rounds in which a pair has values of all combinations, also if a tool printed them as 0, up to the earliest analysis at which
-    /// the comparison of any combination ended.
+    /// Values of the rounds in which a pair has values of all combinations, also if a tool printed them as 0, up to the
+    /// earliest analysis at which the comparison of any combination ended.
     fn rounds(self, index: &CaseIndex<'_>, stopping: &Stopping, primary: Metric) -> Rounds {
         let mut rounds = Rounds::new();
         let Some(planned) = self.plan.scenarios.get(self.scenario) else {

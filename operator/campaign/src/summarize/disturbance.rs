@@ -51,8 +51,8 @@ impl<'a> SideContention<'a> {
         self.started_nanos < other.end_nanos() && other.started_nanos < self.end_nanos()
     }
 
-    /// CPU time of other processes, if the use of the CPUs is known, and the CPU time of every worker on them. `others` are all sides that were measured in the same
-    /// block and arm; those that shared CPUs with this side belong to the run.
+    /// CPU time of other processes, if the use of the CPUs is known, and the CPU time of every worker on them. `others` are
+    /// all sides that were measured in the same block and arm; those that shared CPUs with this side belong to the run.
     fn foreign_cpu(&self, others: &[SideContention<'a>]) -> Option<ForeignCpu> {
         // The flows of a worker are measured by one process, and all of them report its CPU time.
         let mut used: BTreeMap<u32, u64> = BTreeMap::new();
