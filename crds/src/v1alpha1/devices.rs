@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Devices {
     /// Indexes of the GPUs that provide Cuda memory, as numbered by the CUDA driver in the container. GPUs are assigned
     /// to the measuring threads round-robin, starting with the first GPU in the list. Each GPU has its own rails.
-    /// Defaults to GPU 0.
+    /// Defaults to GPU 0, and for segments to all GPUs of the worker.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 16), inner(range(max = 63))))]
     pub gpus: Vec<u32>,

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use crds::v1alpha1::{BenchmarkRunSpec, TransportSpec};
+use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, TransportSpec};
 
 use super::reporter::Reporter;
-use super::{ProblemKind, ValidatedScenario};
+use super::{ProblemKind, ScenarioProblem, ValidatedScenario};
 
 /// Maximum number of rails of a worker, over all its GPUs.
 const MAX_RAILS: u32 = 64;
@@ -44,6 +44,9 @@ fn check_gpus(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: 
     if gpus.len() > used as usize {
         report.add("spec.devices.gpus", ProblemKind::UnusedGpus { threads: used });
     }
+    if gpus.is_empty() {
+        check_default_gpus(scenarios, report);
+    }
     let mut seen = BTreeSet::new();
     for (index, gpu) in gpus.iter().enumerate() {
         let path = format!("spec.devices.gpus[{index}]");
@@ -58,6 +61,24 @@ fn check_gpus(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: 
                 },
             );
         }
+    }
+}
+
+/// Checks that all scenarios use the same GPUs if none are named. All scenarios of a process share the memory of their
+/// threads, and by default the threads of a segment use all GPUs, but other threads GPU 0.
+fn check_default_gpus(scenarios: &[ValidatedScenario], report: &mut Reporter) {
+    let mut on_gpus = scenarios
+        .iter()
+        .map(|scenario| &scenario.assignment)
+        .filter(|scenario| scenario.uses(MemoryKind::Cuda));
+    let segment = on_gpus.clone().find(|scenario| scenario.workload.has_segments());
+    let other = on_gpus.find(|scenario| !scenario.workload.has_segments() && scenario.threads_on_gpus() > 1);
+    if let (Some(segment), Some(other)) = (segment, other) {
+        let (segment, other) = (segment.name.clone(), other.name.clone());
+        report.add(
+            "spec.devices.gpus",
+            ScenarioProblem::DifferentGpus { segment, other },
+        );
     }
 }
 

@@ -1,13 +1,14 @@
-//! Validates memory kinds: huge pages and GPUs must be requested, and messages in device memory cannot be injected.
+//! Computes the memory of a process, and validates memory kinds: huge pages and GPUs must be requested, and messages in
+//! device memory cannot be injected.
 
 use std::collections::BTreeSet;
 
+use crds::assignment::ScenarioAssignment;
 use crds::assignment::memory::scenarios_by_area;
 use crds::units::Size;
-use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind};
+use crds::v1alpha1::{BenchmarkRunSpec, ManyToMany, MemoryKind};
 
 use super::reporter::Reporter;
-use super::scenarios::{bytes_per_process, threads_per_process};
 use super::{ProblemKind, ValidatedScenario, ValidatedVariant};
 use crate::posting::Posting;
 
@@ -111,6 +112,22 @@ fn check_huge_pages(
             },
         );
     }
+}
+
+/// Number of measuring threads of `scenario` in one instrument process. Each flow has separate threads.
+fn threads_per_process(scenario: &ScenarioAssignment, many_to_many: Option<ManyToMany>) -> u64 {
+    let flows = many_to_many.map_or(1, ManyToMany::max_flows_of_a_worker);
+    u64::from(scenario.workload.threads()) * u64::from(flows)
+}
+
+/// Memory of `scenario` in one instrument process, in bytes: a source area and a target area for each thread.
+pub(super) fn bytes_per_process(
+    scenario: &ScenarioAssignment,
+    rails: u32,
+    many_to_many: Option<ManyToMany>,
+) -> u64 {
+    let threads = threads_per_process(scenario, many_to_many);
+    scenario.area_bytes(rails.into()).saturating_mul(2 * threads)
 }
 
 /// Maximum number of instrument processes of one worker: one for each environment, and a second one for the baseline if

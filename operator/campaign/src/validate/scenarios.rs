@@ -14,6 +14,7 @@ use crds::v1alpha1::{
     Rpc, Scenario, ScenarioWorkload, SegmentTransfer, SizeOperations, SmallMessages, Transfer,
 };
 
+use super::memory::bytes_per_process;
 use super::reporter::Reporter;
 use super::{ProblemKind, ScenarioProblem, ValidatedScenario, command, footprint, parameter_serving, sweep};
 
@@ -450,22 +451,6 @@ impl ScenarioExpander<'_> {
     fn add(&mut self, field: &str, kind: impl Into<ProblemKind>) {
         self.report.add(format!("{}.{field}", self.path), kind);
     }
-}
-
-/// Number of measuring threads of `scenario` in one instrument process. Each flow has separate threads.
-pub(super) fn threads_per_process(scenario: &ScenarioAssignment, many_to_many: Option<ManyToMany>) -> u64 {
-    let flows = many_to_many.map_or(1, ManyToMany::max_flows_of_a_worker);
-    u64::from(scenario.workload.threads()) * u64::from(flows)
-}
-
-/// Memory of `scenario` in one instrument process, in bytes: a source area and a target area for each thread.
-pub(super) fn bytes_per_process(
-    scenario: &ScenarioAssignment,
-    rails: u32,
-    many_to_many: Option<ManyToMany>,
-) -> u64 {
-    let threads = threads_per_process(scenario, many_to_many);
-    scenario.area_bytes(rails.into()).saturating_mul(2 * threads)
 }
 
 fn extent(iterations: Option<u32>, duration: Option<units::Duration>, default: u32) -> Extent {

@@ -250,6 +250,37 @@ fn a_segment_with_vram_needs_host_memory_a_gpu_and_two_threads() {
     }
 }
 
+/// The threads of a segment use all GPUs if none are named, and all scenarios of a process share the memory of a thread.
+#[test]
+fn a_segment_on_all_gpus_does_not_move_the_memory_of_another_scenario() {
+    let spec = |devices: &str, segment: &str, other: &str| {
+        let scenarios = format!("scenarios: [{{name: a, {segment}}}, {{name: b, {other}}}]");
+        format!(
+            "variants: [{{name: a}}, {{name: b, library: /opt}}]\nresources: {{gpus: 8}}\n{devices}\n{TCP}{scenarios}"
+        )
+    };
+    let vram = "segmentTransfer: {useVram: true}";
+    let cuda = "memory: Cuda, segmentTransfer: {threads: 1}";
+    let transfer = "transfer: {operation: Write, sizes: [4Ki], threads: 2}";
+    let threads = format!("memory: Cuda, {transfer}");
+    let target = format!("targetMemory: Cuda, {transfer}");
+    for (segment, other) in [(vram, &threads), (cuda, &threads), (vram, &target)] {
+        let found = problems(&spec("", segment, other));
+        let expected = "spec.devices.gpus: the segment of scenario \"a\" uses all GPUs of a worker by default, but the \
+                        threads of scenario \"b\" use GPU 0";
+        assert!(
+            matches!(&found[..], [problem] if problem.starts_with(expected)),
+            "{found:?}"
+        );
+        assert_eq!(problems(&spec("devices: {gpus: [0]}", segment, other)), [""; 0]);
+    }
+    // One thread uses the first GPU in any case.
+    for other in [cuda, vram, "memory: Cuda, pingPong: {sizes: [64]}", transfer] {
+        assert_eq!(problems(&spec("", vram, other)), [""; 0], "{other}");
+    }
+    assert_eq!(problems(&spec("", "segmentTransfer: {}", &threads)), [""; 0]);
+}
+
 #[test]
 fn segments_have_memory_for_every_request_in_flight() {
     let scenario = "scenarios: [{name: a, segmentTransfer: {sizes: [16Mi]}}]";
@@ -257,10 +288,7 @@ fn segments_have_memory_for_every_request_in_flight() {
     let assignment = &valid.scenarios[0].assignment;
     assert!(assignment.area_bytes(1) >= 16 * (16 << 20));
     let both_areas = 2 * assignment.area_bytes(1) * 4;
-    assert_eq!(
-        super::scenarios::bytes_per_process(assignment, 1, None),
-        both_areas
-    );
+    assert_eq!(super::memory::bytes_per_process(assignment, 1, None), both_areas);
 }
 
 #[test]

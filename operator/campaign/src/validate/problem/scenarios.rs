@@ -173,6 +173,18 @@ pub enum ScenarioProblem {
         /// Maximum memory of a process.
         max: Size,
     },
+    /// No GPUs are named, and a segment in GPU memory would use other GPUs than the threads of another scenario.
+    #[snafu(display(
+        "the segment of scenario \"{segment}\" uses all GPUs of a worker by default, but the threads of scenario \"{other}\" \
+         use GPU 0, and all scenarios of a run share the memory of each thread. Name the GPUs that both use, such as [0], \
+         or measure the scenarios in separate runs"
+    ))]
+    DifferentGpus {
+        /// Name of a scenario with a segment in GPU memory.
+        segment: String,
+        /// Name of a scenario with other transfers between several threads in GPU memory.
+        other: String,
+    },
     /// The target's memory is specified for a workload whose sides cannot use different kinds.
     #[snafu(display(
         "the sides of `{workload}` cannot use different kinds of memory. Remove `targetMemory`"
