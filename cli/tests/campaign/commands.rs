@@ -91,7 +91,7 @@ fn reports_the_address_of_an_unreachable_cluster() {
 #[test]
 fn rejects_negative_numbers() {
     let lines = RunningCommand::start(fabricbench(["logs", "default/run", "--tail", "-1"]));
-    lines.wait().expect_code(2).expect_stderr("-1 is not in 0..");
+    lines.wait().expect_code(2).expect_stderr("use a whole number from 0 to");
     let seed = RunningCommand::start(fabricbench(["plan", "examples/demo.yaml", "--seed", "-1"]));
-    seed.wait().expect_code(2).expect_stderr("-1 is not in 0..");
+    seed.wait().expect_code(2).expect_stderr("use a whole number from 0 to");
 }

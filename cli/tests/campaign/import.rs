@@ -319,7 +319,7 @@ fn errors_explain_why_files_cannot_be_imported() {
         ),
         (
             &[&perftest, "--tool", "iperf"],
-            "possible values: NcclTests, Perftest",
+            "Use one of NcclTests, Perftest",
         ),
         (&[&perftest], "--tool <TOOL>"),
         (&["--tool", "Perftest"], "required arguments were not provided"),
@@ -380,7 +380,7 @@ fn accepts_a_size_and_a_pattern_for_tools_that_need_them() {
     arguments.extend(regex);
     import(&dir, &arguments)
         .expect_code(0)
-        .expect_stdout("64 B 1.50 ms (1 log)");
+        .expect_stdout("64 B 1.5 ms (1 log)");
     let report = run(&["report", &path(dir.run_dir("regex")), "--format", "csv"]).expect_code(3);
     assert!(
         report

@@ -6,15 +6,16 @@
 //!
 //! 1. Most messages are truncated to [`SHORT_TEXT`] characters, and the lists of warnings and of the environment to 16
 //!    entries.
-//! 2. Optimization reasons are omitted.
-//! 3. Comparisons lose their minimum detectable effect and the number of rounds that would settle them.
-//! 4. Results lose their operation counts.
-//! 5. Results lose all values except p50, p99 and throughput.
-//! 6. Pairs and nodes are omitted.
-//! 7. Sweeps lose their points.
-//! 8. Factor effects lose their reasons.
-//! 9. Results are omitted, starting with the last.
-//! 10. Comparisons are omitted: negative controls first, then `NoChange`, then `Inconclusive` and comparisons without a
+//! 2. Results lose their disturbances, which the warnings summarize.
+//! 3. Optimization reasons are omitted.
+//! 4. Comparisons lose their minimum detectable effect and the number of rounds that would settle them.
+//! 5. Results lose their operation counts.
+//! 6. Results lose all values except p50, p99 and throughput.
+//! 7. Pairs and nodes are omitted.
+//! 8. Sweeps lose their points.
+//! 9. Factor effects lose their reasons.
+//! 10. Results are omitted, starting with the last.
+//! 11. Comparisons are omitted: negative controls first, then `NoChange`, then `Inconclusive` and comparisons without a
 //!     verdict, then the others. Each group starts with its last comparison.
 
 use crds::v1alpha1::{
@@ -46,8 +47,9 @@ pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
     let (results, comparisons) = (status.results.len(), status.comparisons.len());
     let values_before = count_values(&status);
     let limit = MAX_STATUS_BYTES - WARNING_BYTES;
-    let steps: [(Step, &str); 8] = [
+    let steps: [(Step, &str); 9] = [
         (shorten_messages, "long messages are truncated"),
+        (drop_disturbances, "disturbances of results are omitted"),
         (drop_reasons, "optimization reasons are omitted"),
         (
             thin_comparisons,
@@ -286,6 +288,12 @@ fn shorten_messages(status: &mut BenchmarkRunStatus) {
     }
 }
 
+fn drop_disturbances(status: &mut BenchmarkRunStatus) {
+    for result in &mut status.results {
+        result.disturbance = None;
+    }
+}
+
 fn drop_reasons(status: &mut BenchmarkRunStatus) {
     let optimizations = status
         .results
@@ -340,7 +348,7 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
             serving,
             optimizations: _,
             fabric: _,
-            disturbance,
+            disturbance: _,
             emulated: _,
             protocols,
         } = result;
@@ -358,7 +366,7 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
         }
         *cpu_percent = None;
         (*directions, *flush, *ping) = (None, None, None);
-        (*flows, *read_back, *serving, *disturbance) = (None, None, None, None);
+        (*flows, *read_back, *serving) = (None, None, None);
         if let Some(call) = call {
             (call.mean_nanos, call.deviation_nanos) = (None, None);
             (call.clock_nanos, call.hop_nanos) = (None, None);
