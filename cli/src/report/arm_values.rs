@@ -10,6 +10,7 @@ use crds::v1alpha1::Metric;
 
 use super::Report;
 use super::comparison::ComparisonText;
+use super::isolated;
 use super::labels;
 use super::result_table::ResultTable;
 
@@ -143,7 +144,7 @@ pub fn quantile(cell: &CellSummary, quantile: f64) -> Value {
         false => cell.latency.tail_quantile(quantile),
     };
     match nanos {
-        Some(nanos) => Some(format::nanos(nanos as f64)),
+        Some(nanos) => Some(isolated::time(cell, nanos as f64)),
         None => (cell.latency.count() > 0).then(|| TOO_FEW.to_owned()),
     }
 }

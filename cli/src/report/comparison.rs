@@ -175,6 +175,12 @@ pub fn is_undecided(comparison: &Comparison) -> bool {
         && !is_without_effect(comparison)
 }
 
+/// Describes how many of `total` comparisons [`is_undecided`] applies to; `None` if it applies to none.
+pub fn undecided_text(count: usize, total: usize, what: &str) -> Option<String> {
+    let are = if count == 1 { "is" } else { "are" };
+    (count > 0).then(|| format!("{count} of {total} {what} {are} undecided"))
+}
+
 /// Describes how many of `total` comparisons have no verdict because of [`is_without_effect`].
 pub fn without_effect_text(count: usize, total: usize, what: &str) -> String {
     format!("in {count} of {total} {what}, the variant did not take effect (NotEngaged) or does not apply")

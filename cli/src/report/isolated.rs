@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::Report;
 use super::result_table::ResultTable;
-pub use calls::Fastest;
+pub use calls::{Fastest, time};
 
 /// Kind of tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,9 @@ use crds::printable::printable;
 use crds::v1alpha1::{CallSection, ExpectationOutcome, FabricProof, Verdict};
 use quick_junit::{NonSuccessKind, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
-use super::comparison::{ComparisonText, is_undecided, is_without_effect, without_effect_text};
+use super::comparison::{
+    ComparisonText, is_undecided, is_without_effect, undecided_text, without_effect_text,
+};
 use super::isolated::{self, TestKind};
 use super::{Report, overview};
 
@@ -152,8 +154,7 @@ fn regressions(report: &Report<'_>) -> impl Iterator<Item = TestCase> {
         let regressed = lines_of(|one| one.verdict == Some(Verdict::Regressed));
         let undecided = lines_of(is_undecided);
         let without_effect = lines_of(is_without_effect);
-        let open = (!undecided.is_empty())
-            .then(|| format!("{} of {} sizes are undecided", undecided.len(), own.len()));
+        let open = undecided_text(undecided.len(), own.len(), "sizes");
         let ineffective = (!without_effect.is_empty())
             .then(|| without_effect_text(without_effect.len(), own.len(), "sizes"));
         let reservations: Vec<String> = open.into_iter().chain(ineffective).collect();

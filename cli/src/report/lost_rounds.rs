@@ -1,12 +1,12 @@
-//! Rounds whose cases are all invalid for an arm at a size that has other valid rounds, with the reason. A cell without
-//! any valid round has its reason in the table of verdicts.
+//! Rounds whose cases are all invalid for an arm at a size that has other valid rounds, with the most frequent problem. A
+//! cell without any valid round has its reason in the table of verdicts.
 
 use campaign::format;
 use campaign::summarize::CellSummary;
 
 use super::{Report, labels};
 
-/// Describes the lost rounds of the scenario with index `index`, one text for each arm and reason.
+/// Describes the lost rounds of the scenario with index `index`, one text for each arm and problem.
 pub fn of_scenario(report: &Report<'_>, index: usize) -> Vec<String> {
     let mut groups: Vec<(usize, String, Vec<u64>)> = Vec::new();
     let cells = report.evaluation.summary.cells.iter();
@@ -27,7 +27,8 @@ pub fn of_scenario(report: &Report<'_>, index: usize) -> Vec<String> {
     groups.into_iter().map(describe).collect()
 }
 
-/// How many rounds of `cell` are valid and why the others are not; `None` if none or all are valid.
+/// How many rounds of `cell` are valid, and the most frequent problem of its cases, which need not be the one that cost
+/// these rounds; `None` if none or all rounds are valid.
 fn loss(cell: &CellSummary) -> Option<String> {
     let (valid, recorded) = (cell.valid_rounds.len() as u64, u64::from(cell.recorded_rounds));
     if valid == 0 || valid >= recorded {
@@ -35,14 +36,10 @@ fn loss(cell: &CellSummary) -> Option<String> {
     }
     let lost = recorded - valid;
     let were = if lost == 1 { "was" } else { "were" };
-    let first = cell.invalid.first()?;
-    let are = if first.cases == 1 { "is" } else { "are" };
     Some(format!(
-        "{valid} of {} are valid: {} {were} lost because {} of {} {are} invalid: {}",
+        "{valid} of {} are valid, and {} {were} lost; the most frequent problem: {}",
         format::pluralized(recorded, "round"),
         format::pluralized(lost, "round"),
-        first.cases,
-        format::pluralized(cell.cases.into(), "case"),
-        first.example
+        cell.invalid_reason()?
     ))
 }

@@ -16,7 +16,7 @@ use crds::v1alpha1::{
 };
 
 use super::Report;
-use super::comparison::{ResultClass, is_undecided, is_without_effect, without_effect_text};
+use super::comparison::{ResultClass, is_undecided, is_without_effect, undecided_text, without_effect_text};
 use super::labels::fabric_proof;
 
 /// Describes the outcome of a complete run without missed expectations or regressions.
@@ -35,15 +35,13 @@ pub fn passed_text(report: &Report<'_>) -> (ResultClass, String) {
         ),
         (unsettled.count(), comparisons.expectations.len(), "expectations"),
     ];
-    let undecided = counts.iter().filter(|(undecided, ..)| *undecided > 0);
-    let undecided: Vec<String> = undecided
-        .map(|(undecided, total, what)| format!("{undecided} of {total} {what}"))
-        .collect();
+    let open = counts
+        .into_iter()
+        .filter_map(|(undecided, total, what)| undecided_text(undecided, total, what));
     let without_effect = variants().filter(|one| is_without_effect(one)).count();
-    let open = (!undecided.is_empty()).then(|| format!("{} are undecided", undecided.join(" and ")));
     let ineffective =
         (without_effect > 0).then(|| without_effect_text(without_effect, variants().count(), "comparisons"));
-    let reservations: Vec<String> = open.into_iter().chain(ineffective).collect();
+    let reservations: Vec<String> = open.chain(ineffective).collect();
     if !reservations.is_empty() {
         let sentence = format!(
             "Complete: no expectation was missed and no regression was found, but {}.",

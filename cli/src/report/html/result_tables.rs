@@ -11,7 +11,7 @@ use maud::{Markup, html};
 use super::verdicts::{arm_name, cell as comparison_cell};
 use crate::report::arm_values::{self, latency_definition};
 use crate::report::comparison::{ComparisonText, change};
-use crate::report::{Report, labels, observations};
+use crate::report::{Report, isolated, labels, observations};
 
 /// A row of the table of results.
 struct Row<'a> {
@@ -30,9 +30,13 @@ impl Row<'_> {
         let pooled = arm_values::quantile(self.cell, quantile)?;
         let exclusive = self.cell.exclusive_quantiles.map(exclusive);
         Some(match exclusive {
-            Some(nanos) => format!("{pooled} [{}]", format::nanos(nanos)),
+            Some(nanos) => format!("{pooled} [{}]", isolated::time(self.cell, nanos)),
             None => pooled,
         })
+    }
+
+    fn time(&self, nanos: Option<u64>) -> Option<String> {
+        nanos.map(|nanos| isolated::time(self.cell, nanos as f64))
     }
 
     fn metric(&self, metric: Metric) -> Option<String> {
@@ -59,16 +63,12 @@ const VALUES: [(&str, Value); 14] = [
         None if row.is_command() || row.cell.valid_rounds.is_empty() => None,
         None => Some("varies".to_owned()),
     }),
-    ("min", |row| {
-        row.cell.min_nanos.map(|nanos| format::nanos(nanos as f64))
-    }),
+    ("min", |row| row.time(row.cell.min_nanos)),
     ("p50", |row| row.quantile(0.5, |raw| raw.p50_nanos)),
     ("p95", |row| row.quantile(0.95, |raw| raw.p95_nanos)),
     ("p99", |row| row.quantile(0.99, |raw| raw.p99_nanos)),
     ("p99.9", |row| arm_values::quantile(row.cell, 0.999)),
-    ("max", |row| {
-        row.cell.max_nanos.map(|nanos| format::nanos(nanos as f64))
-    }),
+    ("max", |row| row.time(row.cell.max_nanos)),
     ("throughput", |row| row.metric(Metric::Throughput)),
     ("reported latency", |row| row.metric(Metric::ReportedLatency)),
     ("reported bandwidth", |row| row.metric(Metric::ReportedBandwidth)),
@@ -96,6 +96,8 @@ fn explanations(workload: &Workload, shown: &[&str]) -> String {
          statistics.quantiles). It is shown only if raw samples were stored.",
         latency_definition(workload)
     );
+    let below = "Calls that take less than twice the time of one reading of the clock, which is in brackets, are below the \
+        clock. The tails begin above it.";
     let reported =
         "Reported values are medians over the rounds of the values that the command's tool printed.";
     let rates = "Rates and CPU time are medians over the rounds.";
@@ -107,6 +109,7 @@ fn explanations(workload: &Workload, shown: &[&str]) -> String {
         on the interfaces that neither the payload nor its headers explain.";
     let sentences = [
         (has("p50"), latency.as_str()),
+        (has("min") && matches!(workload, Workload::Rpc(_)), below),
         (has("reported latency") || has("reported bandwidth"), reported),
         (
             has("throughput") || has("completions") || has("CPU (both sides)"),

@@ -49,7 +49,9 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
     let mut tails = Vec::new();
     let has_tails = result_tables::has_values(report, index, Metric::LatencyP50);
     for size in scenario.sizes.iter().take(MAX_TAILS).filter(|_| has_tails) {
-        tails.push((*size, plot_markup(name, tail_plot(report, index, *size))?));
+        if let Some(svg) = tail_plot(report, index, *size).transpose() {
+            tails.push((*size, plot_markup(name, svg)?));
+        }
     }
     Ok(html! {
         section id={ "scenario-" (index) } aria-labelledby={ "scenario-" (index) "-title" } {
@@ -93,7 +95,7 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
                     "Rounds are not shown as dots, because there would be more than " (MAX_ROUND_DOTS) ". The JSON report contains them."
                 }
             }
-            @if has_tails {
+            @if !tails.is_empty() {
                 h3 { "Latency tails" }
                 div.plots {
                     @for (size, svg) in tails {
@@ -234,7 +236,8 @@ fn lowest_bound(report: &Report<'_>, index: usize) -> Option<f64> {
     of_scenario.map(|bound| bound.bytes_per_second).reduce(f64::min)
 }
 
-fn tail_plot(report: &Report<'_>, index: usize, size: u64) -> Result<String, plot::DrawError> {
+/// Plot of the latency tails at `size`; `None` if there is no latency to draw.
+fn tail_plot(report: &Report<'_>, index: usize, size: u64) -> Result<Option<String>, plot::DrawError> {
     let summary = &report.evaluation.summary;
     let cells = (0..report.plan.arms.len()).filter_map(|arm| summary.cell(index, size, arm));
     let tails: Vec<Tail<'_>> = cells
@@ -243,6 +246,7 @@ fn tail_plot(report: &Report<'_>, index: usize, size: u64) -> Result<String, plo
             arm: cell.arm,
             control: is_control(report, cell.arm),
             latency: &cell.latency,
+            call: cell.call.as_ref(),
         })
         .collect();
     let description = format!(

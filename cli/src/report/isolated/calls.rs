@@ -1,6 +1,7 @@
 //! Table of successful calls, and the fastest calls.
 
 use campaign::format;
+use campaign::summarize::CellSummary;
 use crds::v1alpha1::{CallSection, RpcChannel, RpcPayload};
 use serde::Serialize;
 
@@ -75,7 +76,6 @@ pub(super) fn table(title: String, tests: &[&Test<'_>]) -> ResultTable {
         let call = test.cell.call.as_ref()?;
         let moments = call.moments?;
         let nanos = |nanos: Option<f64>| nanos.map_or_else(|| "n/a".to_owned(), format::nanos);
-        let clock = |nanos: f64| call.clock_nanos.filter(|_| call.is_below_clock(nanos));
         let deviation = moments
             .deviation_nanos
             .filter(|_| !call.is_below_clock(moments.mean_nanos));
@@ -86,7 +86,7 @@ pub(super) fn table(title: String, tests: &[&Test<'_>]) -> ResultTable {
         let mut row = vec![
             test.subject(),
             test.arm.name.clone(),
-            clock(moments.mean_nanos).map_or_else(|| format::nanos(moments.mean_nanos), below_clock),
+            time(test.cell, moments.mean_nanos),
             nanos(deviation),
             nanos(extreme(test.cell.min_nanos)),
             nanos(extreme(test.cell.max_nanos)),
@@ -111,9 +111,14 @@ pub(super) fn table(title: String, tests: &[&Test<'_>]) -> ResultTable {
     }
 }
 
-/// Formats the mean of calls that are below the clock, of which one reading takes `clock_nanos`.
-fn below_clock(clock_nanos: f64) -> String {
-    format!("below the clock ({})", format::nanos(clock_nanos))
+/// Formats `nanos` nanoseconds of `cell`. If they are the time of calls that are below the clock, returns the time of one
+/// reading of the clock instead.
+pub fn time(cell: &CellSummary, nanos: f64) -> String {
+    let below = cell.call.as_ref().filter(|call| call.is_below_clock(nanos));
+    match below.and_then(|call| call.clock_nanos) {
+        Some(clock_nanos) => format!("below the clock ({})", format::nanos(clock_nanos)),
+        None => format::nanos(nanos),
+    }
 }
 
 /// Explains calls that are below the clock, if there are any.

@@ -1,11 +1,14 @@
 use campaign::collect::Reports;
 use campaign::plan::{HashedPlan, plan};
+use campaign::stats::Distribution;
 use campaign::summarize::{CallSummary, FootprintMedians, FootprintSummary, Moments};
 use campaign::validate::validate;
 use campaign::{Evaluation, evaluate};
+use crds::histogram::Histogram;
 use crds::v1alpha1::{BenchmarkRun, RpcPayload};
 
 use super::*;
+use crate::report::html;
 
 const RUN: &str = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: test}\nspec:\n  baseline: unix\n  \
                    transport: {loopback: {}}\n  variants:\n  - {name: unix, channel: UnixSocket}\n  ";
@@ -118,6 +121,9 @@ fn every_value_below_the_clock_is_withheld_and_no_other() {
     measure_calls(&plan, &mut evaluation);
     for cell in &mut evaluation.summary.cells {
         cell.min_nanos = Some(25);
+        let mut samples = Histogram::new();
+        samples.record(25);
+        cell.latency = Distribution::from(&samples);
         if let Some(call) = &mut cell.call {
             call.below_clock = true;
         }
@@ -134,6 +140,14 @@ fn every_value_below_the_clock_is_withheld_and_no_other() {
         .unwrap();
     assert_eq!(direct[2..6], ["100 ns", "n/a", "n/a", "20.0 us"]);
     assert!(found.tables[0].notes[0].contains("below the clock"));
+    let page = html::render(&report).unwrap();
+    let results = page.split("Results of every arm and size").nth(1).unwrap();
+    let results = results.split("</table>").next().unwrap();
+    // The minimum and the median, but not the maximum.
+    let below = "<td>below the clock (20 ns)</td><td>below the clock (20 ns)</td>";
+    assert!(results.contains(below), "{results}");
+    assert!(results.contains("<td>20.0 us</td>"), "{results}");
+    assert!(!results.contains("<td>25 ns</td>"), "{results}");
 }
 
 #[test]

@@ -97,8 +97,9 @@ mod tests {
                 arm,
                 control: false,
                 latency: &latency,
+                call: None,
             };
-            tails("", &[tail]).unwrap()
+            tails("", &[tail]).unwrap().unwrap()
         };
         assert_ne!(tail(1), tail(9));
     }
