@@ -4,6 +4,7 @@
 mod calls;
 mod footprints;
 
+use campaign::format;
 use campaign::plan::Arm;
 use campaign::summarize::CellSummary;
 use crds::units::Size;
@@ -168,6 +169,31 @@ pub fn run_lines(report: &Report<'_>) -> Vec<(&'static str, String)> {
         Some((kind.heading(), line))
     });
     lines.collect()
+}
+
+/// Returns a sentence on the skipped tests of the run, with their causes and their effect on the exit status; `None` if no
+/// test was skipped.
+pub fn skipped_text(report: &Report<'_>) -> Option<String> {
+    let tests: Vec<Test<'_>> = TestKind::ALL
+        .into_iter()
+        .flat_map(|kind| tests(report, kind))
+        .filter(|test| test.section == CallSection::Skipped)
+        .collect();
+    let causes = [
+        (CallCause::NoGpu, "no GPU can be used"),
+        (CallCause::NotEnoughMemory, "there is not enough memory"),
+    ];
+    let causes = causes.into_iter().filter_map(|(cause, reason)| {
+        let count = tests.iter().filter(|test| test.cause == Some(cause)).count() as u64;
+        (count > 0).then(|| format!("{} skipped because {reason}", format::pluralized(count, "test")))
+    });
+    let causes: Vec<String> = causes.collect();
+    (!causes.is_empty()).then(|| {
+        format!(
+            "{}. Therefore, the exit status is 3. Measure on a machine that has what is missing, or remove the scenarios",
+            causes.join(", ")
+        )
+    })
 }
 
 fn are_in_several_scenarios(tests: &[Test<'_>]) -> bool {

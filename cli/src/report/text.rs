@@ -91,6 +91,9 @@ fn head(text: &mut String, report: &Report<'_>, state_summary: Option<&str>, wid
     for (heading, counts) in isolated::run_lines(report) {
         push_line(text, heading, &counts, width);
     }
+    if let Some(skipped) = isolated::skipped_text(report) {
+        push_line(text, "skipped", &skipped, width);
+    }
     if let Some(ended) = stopping::ended_text(report) {
         push_line(text, "stopping", &ended, width);
     }

@@ -472,8 +472,9 @@ fn calls_with_gpu_memory_are_skipped_without_a_gpu() {
                     - {name: host, rpc: {quick: true}}\n  \
                     - {name: device, memory: Cuda, rpc: {payloads: [TinyTensor], quick: true}}\n  sampling: {rounds: 1}\n";
     let command = with_mounts(HIDE_CUDA_DRIVER, &dir.run(&dir.manifest(manifest)));
-    let output = RunningCommand::start(command).wait();
+    let output = RunningCommand::start(command).wait().expect_code(3);
     output.expect_stdout("NoGpu: ");
+    output.expect_stdout("1 test skipped because no GPU can be used. Therefore, the exit status is 3.");
     let stored = StoredRun::read(&dir.run_dir("gpu"));
     let device = result(&stored, "device", 400, "a").call.unwrap();
     assert_eq!(

@@ -203,6 +203,13 @@ fn tests_are_grouped_by_section_and_compared_with_the_local_arm() {
         found.tables[2].rows,
         [["large_bytes", "direct", "NotEnoughMemory: because"]]
     );
+    let skipped = skipped_text(&report).unwrap();
+    assert!(
+        skipped.starts_with(
+            "1 test skipped because there is not enough memory. Therefore, the exit status is 3. "
+        ),
+        "{skipped}"
+    );
     let (heading, counts) = found.counts.unwrap();
     assert_eq!(heading, "calls");
     assert_eq!(
@@ -237,6 +244,7 @@ fn counts_of_the_run_include_all_scenarios_and_only_successful_calls_are_the_fas
     let line = "4 successful, 2 failed, 0 skipped (total 6); fastest small_int over direct in scenario chain, mean 300 ns";
     assert_eq!(run_lines(&report), [("calls", line.to_owned())]);
     assert_eq!(super::counts(&report, TestKind::Footprints), None);
+    assert_eq!(skipped_text(&report), None);
 }
 
 #[test]
