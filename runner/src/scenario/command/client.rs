@@ -76,15 +76,13 @@ fn range(printed: &Printed) -> PrintedRange {
 /// Reads the result for `size` bytes, and the log lines that are evidence.
 fn report(workload: &CommandWorkload, size: u64, output: &Output) -> Result<CommandReport, CaseFailure> {
     let unreadable = |error: ParseError| {
-        let mut message = format!(
+        let unknown = unknown_lines(workload.tool, workload.pattern.as_ref(), &output.text);
+        let unknown = (unknown.count > 0).then(|| unknown.to_string());
+        let message = format!(
             "the client output cannot be parsed as {:?} output: {}",
             workload.tool,
-            error.explained(OutputOrigin::Command)
+            error.explained_with(OutputOrigin::Command, &unknown.unwrap_or_default())
         );
-        let unknown = unknown_lines(workload.tool, workload.pattern.as_ref(), &output.text);
-        if unknown.count > 0 {
-            message.push_str(&format!("; {unknown}"));
-        }
         failure(FailureReason::CommandOutput, message)
     };
     let rows = parse(workload.tool, workload.pattern.as_ref(), &output.text).map_err(unreadable)?;
