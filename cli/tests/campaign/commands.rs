@@ -91,7 +91,12 @@ fn reports_the_address_of_an_unreachable_cluster() {
 #[test]
 fn rejects_negative_numbers() {
     let lines = RunningCommand::start(fabricbench(["logs", "default/run", "--tail", "-1"]));
-    lines.wait().expect_code(2).expect_stderr("use a whole number from 0 to");
+    lines
+        .wait()
+        .expect_code(2)
+        .expect_stderr("use a whole number from 0 to");
     let seed = RunningCommand::start(fabricbench(["plan", "examples/demo.yaml", "--seed", "-1"]));
-    seed.wait().expect_code(2).expect_stderr("use a whole number from 0 to");
+    seed.wait()
+        .expect_code(2)
+        .expect_stderr("use a whole number from 0 to");
 }

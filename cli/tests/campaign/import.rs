@@ -317,10 +317,7 @@ fn errors_explain_why_files_cannot_be_imported() {
             &["--tool", "Perftest", "--variant", "old"],
             "use the form NAME=FILE",
         ),
-        (
-            &[&perftest, "--tool", "iperf"],
-            "Use one of NcclTests, Perftest",
-        ),
+        (&[&perftest, "--tool", "iperf"], "Use one of NcclTests, Perftest"),
         (&[&perftest], "--tool <TOOL>"),
         (&["--tool", "Perftest"], "required arguments were not provided"),
         (

@@ -96,6 +96,8 @@ fn runner(role: &str, url: &str, password: Option<&str>) -> Command {
             "--provider=tcp",
         ])
         .args(["--threads=1", "--batch=2", "--size=4Ki", "--duration=1"])
+        // A note on VRAM would follow on a machine without a GPU.
+        .arg("--use-vram=false")
         .env_remove(PASSWORD);
     if let Some(password) = password {
         command.env(PASSWORD, password);

@@ -56,7 +56,7 @@ fn rejects_a_read_only_file_system() {
     let mount = format!(r#"mount -t tmpfs -o ro none "{}""#, dir.output_dir().display());
     let command = with_mounts(&mount, &dir.run(&dir.manifest(&manifest())));
     let output = RunningCommand::start(command).wait().expect_code(2);
-    output.expect_stderr("Read-only file system");
+    output.expect_stderr("read-only file system");
     output.expect_stderr("Choose another one with --output");
 }
 
