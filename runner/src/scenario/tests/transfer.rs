@@ -327,7 +327,7 @@ fn a_flush_follows_writes_that_complete_locally() {
 #[test]
 fn the_time_of_writes_that_complete_locally_includes_the_flush() {
     let mut pair = pair(Write, 4, 1, 20, BASELINE);
-    let flush_polls = 2_000_000;
+    let flush_polls = 200_000;
     let faults = Faults {
         completes_writes_locally: true,
         flush_polls: Some(flush_polls),
