@@ -97,6 +97,38 @@ fn fabtests() {
 }
 
 #[test]
+fn fabtests_of_a_machine_without_rdma() {
+    let tool = CommandTool::Fabtests;
+    let tagged = golden!("made/fabtests-1.17-fi_rdm_tagged_bw");
+    assert_eq!(parse(tool, None, tagged).unwrap().len(), 6);
+    assert_eq!(
+        values(tool, tagged, 1024),
+        (Some(6.85), Some(149.49e6), Some(20_480))
+    );
+    // The tool cuts the total of 1.25 MiB off to "1.2m".
+    assert_eq!(
+        values(tool, tagged, 65_536),
+        (Some(3923.45), Some(16.7e6), Some(1_310_720))
+    );
+    let written = golden!("made/fabtests-1.17-fi_rma_bw");
+    assert_eq!(
+        values(tool, written, 65_536),
+        (Some(41.79), Some(1568.22e6), Some(6_553_600))
+    );
+    let ping_pong = golden!("made/fabtests-1.17-fi_rdm_pingpong");
+    assert_eq!(
+        values(tool, ping_pong, 1024),
+        (Some(34.13), Some(30e6), Some(102_400))
+    );
+    // This size is not rounded, unlike that of the table.
+    let machine = golden!("made/fabtests-1.17-machine-readable");
+    assert_eq!(
+        values(tool, machine, 1100),
+        (Some(30.26), Some(36_351_619.0), Some(110_000))
+    );
+}
+
+#[test]
 fn ucx_perftest() {
     let tool = CommandTool::UcxPerftest;
     assert_eq!(
