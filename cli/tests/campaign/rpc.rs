@@ -112,9 +112,12 @@ fn assert_successful(result: &ArmResult) {
     let (min, max) = (result.min_nanos.unwrap(), result.max_nanos.unwrap());
     assert!((min..=max).contains(&mean), "{result:?}");
     assert!(call.deviation_nanos.is_some(), "{result:?}");
-    // A local call takes less time than reading the clock does. Other channels need at least a system call.
+    // A local call typically takes less time than reading the clock does. Other channels need at least a system call.
     match call.clock_nanos {
-        Some(clock) => assert!(result.arm == "local" && mean <= 2 * clock, "{result:?}"),
+        Some(clock) => {
+            let typical = mean.min(result.p50_nanos.unwrap());
+            assert!(result.arm == "local" && typical <= 2 * clock, "{result:?}");
+        }
         None => {
             let hop = call.hop_nanos.unwrap();
             assert!(hop.abs_diff(mean / u64::from(call.hops)) <= 1, "{result:?}");
