@@ -90,6 +90,14 @@ impl Recorder {
         }
     }
 
+    /// Number of samples recorded so far.
+    pub fn count(&self) -> u64 {
+        match self {
+            Self::Samples(samples) => samples.count as u64,
+            Self::Distribution(distribution) => distribution.histogram.count(),
+        }
+    }
+
     /// Samples recorded so far, in order; empty if only their distribution is stored.
     pub fn samples(&self) -> &[u64] {
         match self {
@@ -166,6 +174,7 @@ mod tests {
     fn merges_threads_and_interpolates_individual_samples() {
         let odd = recorder_with(Extent::Iterations(500), (1..=1000).step_by(2));
         let even = recorder_with(Extent::Iterations(500), (2..=1000).step_by(2));
+        assert_eq!(odd.count(), 500);
         let latency = Recorder::finish([odd, even]);
         assert_eq!((latency.min_nanos, latency.max_nanos), (1, 1000));
         assert_eq!(latency.histogram.count(), 1000);
@@ -190,7 +199,9 @@ mod tests {
 
     #[test]
     fn stores_distribution_and_exact_extremes_for_a_duration() {
-        let latency = Recorder::finish([recorder_with(Extent::DurationNanos(1), [123_457, 7, 5_000_001])]);
+        let recorder = recorder_with(Extent::DurationNanos(1), [123_457, 7, 5_000_001]);
+        assert_eq!(recorder.count(), 3);
+        let latency = Recorder::finish([recorder]);
         assert_eq!((latency.min_nanos, latency.max_nanos), (7, 5_000_001));
         assert_eq!(latency.histogram.count(), 3);
         assert_eq!(latency.exclusive_quantiles, None);

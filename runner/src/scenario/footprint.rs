@@ -187,7 +187,7 @@ impl<T: Transport> Work<T> for Distributor {
         }
         let footprint = started.report(&totals)?;
         let nothing = Recorder::new(crds::assignment::Extent::Iterations(0));
-        let operations = self.recorder.samples().len() as u64;
+        let operations = self.recorder.count();
         let recorder = std::mem::replace(&mut self.recorder, nothing);
         Ok(Some(ThreadMeasurement {
             footprint: Some(footprint),

@@ -20,7 +20,7 @@ const IDLE_PINGS: u32 = 1000;
 const IDLE_NANOS: u64 = 200_000_000;
 /// Number of samples during transfers after which no more transfers are needed: a 99th percentile that is not the
 /// largest sample.
-const LOADED_PINGS: usize = 100;
+const LOADED_PINGS: u64 = 100;
 /// Maximum time for which transfers continue after the window has closed, so that there are enough samples.
 const LOADED_NANOS: u64 = 10_000_000_000;
 

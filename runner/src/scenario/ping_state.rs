@@ -51,10 +51,8 @@ impl PingState {
     }
 
     /// Number of samples of the current recorder.
-    pub(super) fn recorded(&self) -> usize {
-        self.recorder
-            .as_ref()
-            .map_or(0, |recorder| recorder.samples().len())
+    pub(super) fn recorded(&self) -> u64 {
+        self.recorder.as_ref().map_or(0, Recorder::count)
     }
 
     /// Starts recording samples.

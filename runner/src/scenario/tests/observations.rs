@@ -41,6 +41,14 @@ fn initiator_samples_pings_on_the_idle_fabric_and_during_transfers() {
     assert_eq!(target.ping, None);
 }
 
+/// A short window is followed by transfers until there are 100 pings, but not longer.
+#[test]
+fn transfers_end_when_there_are_enough_pings() {
+    let pings = with_pings(20).measure(4096).0.posted.unwrap().ping.unwrap();
+    let count = pings.loaded.histogram.count();
+    assert!((100..=300).contains(&count), "{count}");
+}
+
 #[test]
 fn transfer_stall_delays_only_pings_during_transfers() {
     let mut pair = with_pings(2000);
