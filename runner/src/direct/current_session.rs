@@ -3,6 +3,8 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crds::record::{CaseFailure, FailureReason};
+
 use super::DirectError;
 use crate::worker::agent::EVENT_CAPACITY;
 use crate::worker::signals::{self, StopFlag};
@@ -34,17 +36,46 @@ impl CurrentSession {
         })
     }
 
-    /// Runs `session` with a new channel, and returns its result. Returns `None` if a signal has arrived before.
-    pub(super) fn run<R>(&self, stop: &StopFlag, session: impl FnOnce(SessionEvents) -> R) -> Option<R> {
+    /// Runs `session` with a new channel.
+    ///
+    /// # Errors
+    /// Returns the error of `session`, or an error if a signal has arrived before.
+    pub(super) fn run(
+        &self,
+        stop: &StopFlag,
+        session: impl FnOnce(SessionEvents) -> Result<(), DirectError>,
+    ) -> Result<(), DirectError> {
         let (sender, events) = sync_channel(EVENT_CAPACITY);
         *self.lock() = Some(sender.clone());
         // A signal that arrived earlier could not notify this session.
-        let result = (!stop.is_set()).then(|| session((sender, events)));
+        let result = match stop.is_set() {
+            false => session((sender, events)),
+            true => Err(DirectError::Incomplete {
+                failure: CaseFailure {
+                    reason: FailureReason::Interrupted,
+                    message: "a signal arrived before the measurement began".to_owned(),
+                },
+            }),
+        };
         *self.lock() = None;
         result
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<SyncSender<WorkerEvent>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_before_the_session_is_an_error() {
+        let (session, stop) = (CurrentSession::default(), StopFlag::default());
+        session.run(&stop, |_| Ok(())).unwrap();
+        stop.set();
+        let error = session.run(&stop, |_| unreachable!()).unwrap_err();
+        assert!(error.to_string().contains("a signal arrived before"), "{error}");
     }
 }

@@ -103,8 +103,7 @@ pub fn serve(flags: &ServeFlags) -> Result<(), DirectError> {
         let _busy = BusyServer::start(&listener, &client.address)
             .map_err(|source| system_error("starting a thread", source))?;
         let limit = Duration::from_secs(flags.time_limit);
-        let ended = session.run(&stop, |events| client.serve(&assignment, limit, events, &stop));
-        match ended.unwrap_or(Ok(())) {
+        match session.run(&stop, |events| client.serve(&assignment, limit, events, &stop)) {
             Ok(()) => print("the client has finished")?,
             // The signal has also ended the server.
             Err(error) if stop.is_set() => return Err(error),

@@ -24,6 +24,10 @@ impl StopFlag {
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+
+    pub(crate) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Starts watching for signals. `notify` is called once, with the name of the first signal.
@@ -38,7 +42,7 @@ pub fn watch(notify: impl FnOnce(&'static str) + Send + 'static) -> io::Result<S
         let Some(signal) = signals.forever().next() else {
             return;
         };
-        flag.0.store(true, Ordering::Relaxed);
+        flag.set();
         notify(if signal == SIGINT { "SIGINT" } else { "SIGTERM" });
         thread::sleep(STOP_TIMEOUT);
         // When this process exits, the kernel sends a signal to the instruments.

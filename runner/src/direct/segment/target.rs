@@ -265,10 +265,9 @@ impl Offer<'_> {
             .map_err(|source| system_error("starting a thread", source))?;
         let limit = Duration::from_secs(self.flags.time_limit);
         match session.run(stop, |events| client.serve(&assignment, limit, events, stop)) {
-            Some(Ok(())) => print("the initiator has finished"),
-            None => Ok(()),
-            Some(Err(_)) if stop.is_set() => Ok(()),
-            Some(Err(error)) => {
+            Ok(()) => print("the initiator has finished"),
+            Err(_) if stop.is_set() => Ok(()),
+            Err(error) => {
                 // If standard error is closed, the failure cannot be reported.
                 let _ = writeln!(io::stderr(), "the session failed: {error}");
                 Ok(())
