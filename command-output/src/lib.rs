@@ -86,11 +86,13 @@ fn find(
     if let (true, Some(line)) = (found.rows.is_empty(), &found.unread) {
         return Err(ParseError::not_whole(line, found.columns));
     }
+    if !found.rows.is_empty() {
+        return Ok(found);
+    }
     let (expected, last) = (expected_results(tool), end_of(output));
-    match found.rows.is_empty() {
-        true if has_table(tool) && has_marker(tool, lines) => OnlyHeaderSnafu { tool, last }.fail(),
-        true => NoResultSnafu { expected, last }.fail(),
-        false => Ok(found),
+    match has_table(tool) && has_marker(tool, lines) {
+        true => OnlyHeaderSnafu { tool, last }.fail(),
+        false => NoResultSnafu { expected, last }.fail(),
     }
 }
 

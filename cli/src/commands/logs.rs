@@ -44,9 +44,8 @@ pub(super) struct Logs {
     #[arg(long, short)]
     follow: bool,
     /// Number of recent log lines to print per pod.
-    #[arg(long,
-        value_name = "N",
-        default_value_t = 100, allow_negative_numbers = true, value_parser = whole_number(0..=1_000_000_i64))]
+    #[arg(long, value_name = "N", default_value_t = 100,
+        allow_negative_numbers = true, value_parser = whole_number(0..=1_000_000_i64))]
     tail: i64,
 }
 

@@ -150,10 +150,10 @@ fn devices(plan: &Plan) -> Option<String> {
         .iter()
         .any(|scenario| scenario.assignment.uses(MemoryKind::Cuda));
     let segments_use_all_gpus = devices.gpus.is_empty()
-        && plan.scenarios.iter().any(|scenario| {
-            let assignment = &scenario.assignment;
-            assignment.workload.has_segments() && assignment.uses(MemoryKind::Cuda)
-        });
+        && plan
+            .scenarios
+            .iter()
+            .any(|scenario| scenario.assignment.has_segments_on_gpus());
     let memory = match (uses_gpu, devices.gpus.as_slice(), devices.numa_node) {
         _ if segments_use_all_gpus => "all GPUs of a worker".to_owned(),
         (true, [] | [_], _) => format!("GPU {}", devices.gpu(0)),

@@ -42,11 +42,8 @@ impl Directions {
     pub(super) fn check(self, found: &mut ParsedOutput) -> Result<(), ParseError> {
         let ([local, remote], [total]) = (self.rows.as_slice(), found.rows.as_slice()) else {
             if self.titles > 0 {
-                found.missing = Some(
-                    "the option --report-both prints a total and two directions, but one of them has \
-                                      no result"
-                        .to_owned(),
-                );
+                let what = "the option --report-both prints a total and two directions, but one of them has no result";
+                found.missing = Some(what.to_owned());
             }
             return Ok(());
         };

@@ -93,6 +93,12 @@ impl ScenarioAssignment {
         self.uses(MemoryKind::Cuda) || self.workload.gpu().is_some()
     }
 
+    /// Whether the scenario transfers segments in GPU memory. If no GPUs are named, such segments use all GPUs of a worker,
+    /// and other scenarios GPU 0.
+    pub fn has_segments_on_gpus(&self) -> bool {
+        self.workload.has_segments() && self.uses(MemoryKind::Cuda)
+    }
+
     /// Number of threads of a pair that use GPU memory, if the scenario uses any.
     pub fn threads_on_gpus(&self) -> u32 {
         let first = self.workload.second_memory().map_or(0, |(_, first)| first);

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crds::assignment::Assignment;
+use crds::assignment::{Assignment, ScenarioAssignment};
 use crds::v1alpha1::{Devices, MemoryKind};
 
 use super::layout::{self, Layout};
@@ -137,9 +137,7 @@ impl Buffers {
 fn devices(assignment: &Assignment) -> Devices {
     let mut devices = assignment.devices.clone();
     let mut scenarios = assignment.scenarios.iter();
-    let has_segments_on_gpus =
-        scenarios.any(|scenario| scenario.workload.has_segments() && scenario.uses(MemoryKind::Cuda));
-    if devices.gpus.is_empty() && has_segments_on_gpus {
+    if devices.gpus.is_empty() && scenarios.any(ScenarioAssignment::has_segments_on_gpus) {
         devices.gpus = (0..gpu_count().unwrap_or(0)).collect();
     }
     devices

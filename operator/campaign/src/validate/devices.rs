@@ -67,12 +67,13 @@ fn check_gpus(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: 
 /// Checks that all scenarios use the same GPUs if none are named. All scenarios of a process share the memory of their
 /// threads, and by default the threads of a segment use all GPUs, but other threads GPU 0.
 fn check_default_gpus(scenarios: &[ValidatedScenario], report: &mut Reporter) {
-    let mut on_gpus = scenarios
-        .iter()
-        .map(|scenario| &scenario.assignment)
-        .filter(|scenario| scenario.uses(MemoryKind::Cuda));
-    let segment = on_gpus.clone().find(|scenario| scenario.workload.has_segments());
-    let other = on_gpus.find(|scenario| !scenario.workload.has_segments() && scenario.threads_on_gpus() > 1);
+    let mut assignments = scenarios.iter().map(|scenario| &scenario.assignment);
+    let segment = assignments
+        .clone()
+        .find(|scenario| scenario.has_segments_on_gpus());
+    let other = assignments.find(|scenario| {
+        scenario.uses(MemoryKind::Cuda) && !scenario.has_segments_on_gpus() && scenario.threads_on_gpus() > 1
+    });
     if let (Some(segment), Some(other)) = (segment, other) {
         let (segment, other) = (segment.name.clone(), other.name.clone());
         report.add(

@@ -98,7 +98,8 @@ impl Excess {
         };
         format!(
             "{interface} counted {counted} bytes {direction}{factor}; the payload, its headers and its acknowledgements explain \
-             at most {most}, so the interface carried other traffic or repeated packets: stop that traffic, or use an interface of its own"
+             at most {most}, so the interface carried other traffic or repeated packets: stop that traffic, or use an \
+             interface of its own"
         )
     }
 }
