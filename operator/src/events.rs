@@ -1,7 +1,7 @@
 //! Kubernetes events for a run. An event that announces a condition is published once, after the status with that
 //! condition has been written. Performs no I/O.
 
-use crds::v1alpha1::{BenchmarkRunStatus, Condition, ConditionType};
+use crds::v1alpha1::{BenchmarkRunStatus, Condition, ConditionType, Reason};
 use kube::runtime::events::{Event, EventType};
 
 /// Conditions that are published as events when they become true, in lifecycle order, with their event types.
@@ -23,7 +23,31 @@ pub(crate) fn between(before: Option<&BenchmarkRunStatus>, after: &BenchmarkRunS
             .is_none()
             .then(|| event(now, *event_type))
     });
-    became_true.collect()
+    became_true.chain(preempted(before, after)).collect()
+}
+
+/// Returns the event for a preemption by a queue, which does not change a condition of its own.
+fn preempted(before: Option<&BenchmarkRunStatus>, after: &BenchmarkRunStatus) -> Option<Event> {
+    let execution = after.execution.as_ref()?;
+    let known = before.and_then(|before| before.execution.as_ref());
+    if execution.preemptions <= known.map_or(0, |known| known.preemptions) {
+        return None;
+    }
+    let attempt = execution.attempts.last()?;
+    let text = format!(
+        "leg {}, attempt {}: {}. The missing blocks are measured by the next attempt (preemption {} of this run)",
+        attempt.leg,
+        attempt.attempt,
+        attempt.message.as_deref().unwrap_or_default(),
+        execution.preemptions
+    );
+    Some(Event {
+        type_: EventType::Normal,
+        reason: Reason::Preempted.to_string(),
+        note: Some(note(&text)),
+        action: "Retry".to_owned(),
+        secondary: None,
+    })
 }
 
 /// Creates the event for a failed reconciliation, which will be retried.
@@ -63,6 +87,8 @@ fn event(condition: &Condition, type_: EventType) -> Event {
 
 #[cfg(test)]
 mod tests {
+    use crds::v1alpha1::{AttemptState, AttemptStatus, ExecutionStatus};
+
     use super::*;
 
     fn status(conditions: &[(&str, &str)]) -> BenchmarkRunStatus {
@@ -78,6 +104,40 @@ mod tests {
             conditions: conditions.iter().map(condition).collect(),
             ..BenchmarkRunStatus::default()
         }
+    }
+
+    #[test]
+    fn publishes_each_preemption_once() {
+        let preempted = |preemptions| BenchmarkRunStatus {
+            execution: Some(ExecutionStatus {
+                preemptions,
+                attempts: vec![AttemptStatus {
+                    leg: 2,
+                    attempt: 3,
+                    state: AttemptState::Disrupted,
+                    job_uid: "job".to_owned(),
+                    coordinator_pod_uid: None,
+                    image_digest: None,
+                    started_at: None,
+                    finished_at: None,
+                    reason: Some("Preempted".to_owned()),
+                    message: Some("the queue suspended it".to_owned()),
+                }],
+                ..ExecutionStatus::default()
+            }),
+            ..BenchmarkRunStatus::default()
+        };
+        assert!(between(None, &preempted(0)).is_empty());
+        let [event] = &between(Some(&preempted(0)), &preempted(1))[..] else {
+            panic!("expected one event")
+        };
+        let note = event.note.as_deref().unwrap();
+        assert_eq!(event.reason, "Preempted");
+        assert!(
+            note.starts_with("leg 2, attempt 3: the queue suspended it"),
+            "{note}"
+        );
+        assert!(between(Some(&preempted(1)), &preempted(1)).is_empty());
     }
 
     #[test]

@@ -22,6 +22,10 @@ pub struct ExecutionStatus {
     /// Number of attempts that ended because of an infrastructure failure. Limited by spec.runPolicy.backoffLimit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub disruptions: u32,
+    /// Number of attempts that ended because a queue suspended their Job after admitting it. They are not limited, and
+    /// their missing blocks are measured again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub preemptions: u32,
     /// Time at which the run started waiting for its gang. Unset while a gang is running and while the run is
     /// suspended.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -20,6 +20,8 @@ pub struct ExecutionState {
     pub omitted_attempts: u32,
     /// Number of attempts that ended because of an external disruption.
     pub disruptions: u32,
+    /// Number of attempts that a queue ended by suspending a Job that it had admitted.
+    pub preemptions: u32,
     /// Start of the current period without a running gang. The period counts toward `pendingDeadlineSeconds`.
     pub pending_since: Option<Timestamp>,
     /// Time at which the last worker of the current gang started.
@@ -44,6 +46,7 @@ impl ExecutionState {
             attempts,
             omitted_attempts,
             disruptions,
+            preemptions,
             pending_since,
             active_since,
             active_seconds,
@@ -55,6 +58,7 @@ impl ExecutionState {
             attempts,
             omitted_attempts,
             disruptions,
+            preemptions,
             pending_since: time(pending_since),
             active_since: time(active_since),
             active_seconds,
@@ -71,6 +75,7 @@ impl ExecutionState {
             attempts: self.attempts.clone(),
             omitted_attempts: self.omitted_attempts,
             disruptions: self.disruptions,
+            preemptions: self.preemptions,
             pending_since: text(self.pending_since),
             active_since: text(self.active_since),
             active_seconds: self.active_seconds,
@@ -156,6 +161,7 @@ mod tests {
         let second = |second| Timestamp::from_second(second).ok();
         let mut state = ExecutionState {
             disruptions: 2,
+            preemptions: 3,
             pending_since: second(1000),
             active_since: second(2000),
             active_seconds: 77,

@@ -21,6 +21,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{Instrument, info_span, warn};
 
+use super::attempt_id::AttemptId;
 use super::build::WORKER_CONTAINER;
 use super::observed::StreamState;
 use super::queue::sleep_until_or_forever;
@@ -44,6 +45,8 @@ const MAX_BUFFERED_BYTES: usize = 1024 * 1024;
 pub(super) struct LogSource {
     /// The run that the pod belongs to.
     pub(super) run: RunKey,
+    /// The attempt that the pod belongs to.
+    pub(super) attempt: AttemptId,
     /// Name of the pod.
     pub(super) pod: String,
     /// UID of the pod. A pod with the same name but a different UID has a different log.
@@ -149,6 +152,7 @@ impl Follower {
         let mut state = self.shared.lock();
         state.settled |= state.closed && state.stream.buffered_bytes() == 0;
         StreamState {
+            attempt: self.source.attempt,
             pod_uid: self.source.pod_uid.clone(),
             closed: state.settled,
             end: state.stream.end().cloned(),

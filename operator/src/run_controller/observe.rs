@@ -3,12 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use campaign::collect::Reports;
 use crds::names;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use kube::{Api, Client};
 use snafu::{ResultExt, Snafu};
 
+use super::attempt_id::AttemptId;
 use super::build::labels;
 use super::context::Context;
 use super::observed::{JobState, Observed, PodState, Preflight, Records, RunPolicyView, needs_next_attempt};
@@ -77,6 +79,7 @@ pub(super) fn observe<'s>(
         prerequisites_ready: session.prerequisites_ready,
         pods,
         stream: session.follower.as_ref().map(|follower| follower.state()),
+        last_recorded: session.reports().and_then(last_recorded),
         records: match &session.records {
             SessionRecords::Unread => Records::Unread,
             SessionRecords::Empty => Records::Read(&NO_BLOCKS),
@@ -94,6 +97,15 @@ pub(super) fn observe<'s>(
             .map(|(rejected, _)| rejected.clone()),
         persisted,
     }
+}
+
+/// Returns the attempt that wrote the newest stream in `reports`.
+fn last_recorded(reports: &Reports) -> Option<AttemptId> {
+    let stream = reports.streams.last()?;
+    Some(AttemptId {
+        leg: stream.leg,
+        attempt: stream.attempt,
+    })
 }
 
 /// Returns the run's cached Jobs.

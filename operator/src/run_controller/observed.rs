@@ -54,8 +54,11 @@ pub struct Observed<'a> {
     pub prerequisites_ready: Option<AttemptId>,
     /// Pods of the run, including those whose Job is gone.
     pub pods: Vec<PodState>,
-    /// State of the log that this process is following or has followed; `None` if it has not followed a log.
+    /// State of the log that this process is following or has followed; `None` if it has not followed a log. It may
+    /// belong to an earlier attempt.
     pub stream: Option<StreamState>,
+    /// The attempt whose records were persisted last; `None` if this process has not read any records.
+    pub last_recorded: Option<AttemptId>,
     /// The verified and persisted blocks.
     pub records: Records<'a>,
     /// Result of the preflight check.
@@ -70,6 +73,12 @@ impl Observed<'_> {
     /// Whether the next step of the run is to start another attempt, or to finish if no blocks are missing.
     pub fn needs_next_attempt(&self) -> bool {
         needs_next_attempt(&self.persisted, self.deleting, self.suspend)
+    }
+
+    /// Whether this process has followed the log of `attempt`, or records of `attempt` are persisted.
+    pub fn has_streamed(&self, attempt: AttemptId) -> bool {
+        let followed = self.stream.as_ref().map(|stream| stream.attempt);
+        followed == Some(attempt) || self.last_recorded == Some(attempt)
     }
 }
 
@@ -93,6 +102,8 @@ pub enum Records<'a> {
 /// State of the record stream in a pod's log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamState {
+    /// The attempt whose worker 0 wrote the stream.
+    pub attempt: AttemptId,
     /// UID of the pod.
     pub pod_uid: String,
     /// Whether no more records follow: the end record was read, the container is gone, or the log is unreadable. In

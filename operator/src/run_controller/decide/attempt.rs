@@ -84,12 +84,13 @@ pub(super) fn assess<'a>(inputs: &'a Inputs<'a>, current: &AttemptStatus) -> Att
         measured,
     };
     if job.suspended {
-        // An attempt has only one stream, and the new pods of a readmitted Job would write another one.
-        let streamed = inputs.observed.stream.is_some();
+        // An attempt has only one stream, and the new pods of a readmitted Job would write another one. A Job without a
+        // stream has lost nothing, so it keeps its place in the queue, whether or not it was ever admitted.
+        let streamed = inputs.observed.has_streamed(job.attempt);
         return match view.ran || view.measured || streamed {
             true => ended(view.unless_measured(|| {
-                let message = "the queue preempted the gang: it suspended the Job";
-                AttemptOutcome::Disrupted(Reason::Preempted, message.to_owned())
+                let message = "the queue preempted the gang: it suspended the Job after admitting it";
+                AttemptOutcome::Preempted(message.to_owned())
             })),
             false => AttemptAssessment::Starting(Waiting::for_admission()),
         };
@@ -108,8 +109,12 @@ pub(super) fn assess<'a>(inputs: &'a Inputs<'a>, current: &AttemptStatus) -> Att
         };
     };
     if view.ran && current.coordinator_pod_uid.as_deref() != Some(&coordinator.uid) {
-        let message = format!("pod {} replaced worker 0's pod", coordinator.name);
-        return ended(view.unless_measured(|| AttemptOutcome::Disrupted(Reason::PodDeleted, message)));
+        // The Job does not replace a pod that failed or was deleted, so it was suspended and resumed in the meantime.
+        let message = format!(
+            "the queue preempted the gang and admitted it again: pod {} replaced worker 0's pod",
+            coordinator.name
+        );
+        return ended(view.unless_measured(|| AttemptOutcome::Preempted(message)));
     }
     let terminated = coordinator.terminated.as_ref();
     let at = terminated.and_then(|terminated| terminated.at).unwrap_or(now);

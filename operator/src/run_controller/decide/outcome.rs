@@ -9,6 +9,9 @@ pub(super) enum AttemptOutcome {
     Measured,
     /// An external event disrupted the attempt. Another attempt measures the missing blocks.
     Disrupted(Reason, String),
+    /// The queue that admitted the Job suspended it again. Another attempt measures the missing blocks. This is no
+    /// disruption: the queue acts as its administrator intends.
+    Preempted(String),
     /// The measurement itself failed, so the run fails.
     Failed(Reason, String),
 }

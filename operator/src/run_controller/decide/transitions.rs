@@ -73,9 +73,15 @@ fn end(
     let (attempt_state, explanation) = match outcome {
         AttemptOutcome::Measured => (AttemptState::Measured, None),
         AttemptOutcome::Disrupted(reason, message) => (AttemptState::Disrupted, Some((*reason, message))),
+        AttemptOutcome::Preempted(message) => (AttemptState::Disrupted, Some((Reason::Preempted, message))),
         AttemptOutcome::Failed(reason, message) => (AttemptState::Failed, Some((*reason, message))),
     };
     close_attempt(&mut state, inputs, attempt_state, explanation, at);
+    let retried = attempt_state == AttemptState::Disrupted;
+    // If no block has been measured, the next attempt may use other nodes.
+    if retried && !inputs.has_measured_blocks() {
+        state.nodes.clear();
+    }
     let pending = Phase::Pending {
         reason: Reason::PodsTerminating,
         message: "the next attempt starts when the pods of this attempt are gone".to_owned(),
@@ -85,10 +91,6 @@ fn end(
         AttemptOutcome::Measured => None,
         AttemptOutcome::Disrupted(reason, message) => {
             state.disruptions = state.disruptions.saturating_add(1);
-            // If no block has been measured, the next attempt may use other nodes.
-            if !inputs.has_measured_blocks() {
-                state.nodes.clear();
-            }
             let limit = inputs.policy.backoff_limit;
             (state.disruptions > limit).then(|| {
                 let message = format!(
@@ -99,6 +101,10 @@ fn end(
                 );
                 failed_phase(Reason::BackoffLimitExceeded, message)
             })
+        }
+        AttemptOutcome::Preempted(_) => {
+            state.preemptions = state.preemptions.saturating_add(1);
+            None
         }
         AttemptOutcome::Failed(reason, message) => Some(failed_phase(*reason, message.clone())),
     };

@@ -80,6 +80,7 @@ impl Reconciler<'_> {
         }
         let source = LogSource {
             run: self.snapshot.key.clone(),
+            attempt,
             pod,
             pod_uid,
         };

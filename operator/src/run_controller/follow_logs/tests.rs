@@ -77,6 +77,7 @@ async fn follow_terminated(
     let (service, mut server) = pair::<Request<Body>, Response<Body>>();
     let api = Api::namespaced(Client::new(service, "n"), "n");
     let source = LogSource {
+        attempt: AttemptId { leg: 0, attempt: 1 },
         run: RunKey {
             namespace: "n".to_owned(),
             name: "r".to_owned(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crds::names;
 use jiff::Timestamp;
-use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::batch::v1::{Job, JobCondition};
 
 use crate::run_controller::attempt_id::AttemptId;
 
@@ -24,7 +24,8 @@ pub struct JobState {
     pub failed_ranks: BTreeSet<u32>,
     /// Outcome of the Job; `None` while it is in progress.
     pub outcome: Option<JobOutcome>,
-    /// Time since which the Job controller has been able to create pods.
+    /// Time since which the Job controller has been able to create pods; `None` if a queue has just resumed the Job and
+    /// the Job controller has not noticed it.
     pub started_at: Option<Timestamp>,
 }
 
@@ -62,8 +63,13 @@ impl JobState {
             .status
             .iter()
             .flat_map(|status| status.conditions.iter().flatten());
+        let is_true = |condition: &&JobCondition| condition.status == "True";
+        let held = conditions
+            .clone()
+            .filter(is_true)
+            .any(|condition| condition.type_ == "Suspended");
         let outcome = conditions
-            .filter(|condition| condition.status == "True")
+            .filter(is_true)
             .find_map(|condition| match condition.type_.as_str() {
                 "Complete" => Some(JobOutcome::Complete),
                 "Failed" => Some(JobOutcome::Failed(format!(
@@ -93,6 +99,7 @@ impl JobState {
                 .as_ref()
                 .and_then(|status| status.start_time.as_ref())
                 .or(metadata.creation_timestamp.as_ref())
+                .filter(|_| !held)
                 .map(|time| time.0),
         })
     }

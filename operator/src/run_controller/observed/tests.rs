@@ -131,3 +131,28 @@ status:
     assert_eq!(state.outcome, Some(JobOutcome::Failed(message)));
     assert_eq!(JobState::from_job(&job, "another-run"), None);
 }
+
+#[test]
+fn job_that_a_queue_has_just_resumed_has_not_started() {
+    let mut job: Job = serde_yaml::from_str(
+        "
+metadata:
+  name: fb-24b9f53d30-l0-a1
+  uid: job-uid
+  creationTimestamp: '2026-03-01T10:00:00Z'
+  labels: {fabricbench.dev/leg: '0', fabricbench.dev/attempt: '1'}
+  ownerReferences:
+  - {apiVersion: fabricbench.dev/v1alpha1, kind: BenchmarkRun, name: r, uid: run-uid, controller: true}
+spec: {suspend: false, template: {}}
+status:
+  conditions:
+  - {type: Suspended, status: 'True'}
+",
+    )
+    .unwrap();
+    let started_at = |job: &Job| JobState::from_job(job, "run-uid").unwrap().started_at;
+    assert_eq!(started_at(&job), None, "the time in the queue does not count");
+    let status = job.status.as_mut().unwrap();
+    status.conditions.as_mut().unwrap()[0].status = "False".to_owned();
+    assert!(started_at(&job).is_some());
+}

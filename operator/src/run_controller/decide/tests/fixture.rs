@@ -28,6 +28,7 @@ pub(super) struct Scene {
     pub prerequisites_ready: Option<AttemptId>,
     pub pods: Vec<PodState>,
     pub stream: Option<StreamState>,
+    pub last_recorded: Option<AttemptId>,
     pub done: BTreeMap<u32, BTreeSet<u32>>,
     pub records_broken: Option<String>,
     pub preflight: Preflight,
@@ -90,6 +91,7 @@ impl Scene {
             prerequisites_ready: Some(attempt(0, 1)),
             pods: Vec::new(),
             stream: None,
+            last_recorded: None,
             done: BTreeMap::new(),
             records_broken: None,
             preflight: Preflight::Passed {
@@ -156,6 +158,7 @@ impl Scene {
 
     pub(super) fn follow(&mut self) {
         self.stream = Some(StreamState {
+            attempt: attempt(0, 1),
             pod_uid: "pod-0".to_owned(),
             closed: false,
             end: None,
@@ -165,6 +168,7 @@ impl Scene {
 
     pub(super) fn close(&mut self, end: Option<EndRecord>, fault: Option<&str>) {
         self.stream = Some(StreamState {
+            attempt: attempt(0, 1),
             pod_uid: "pod-0".to_owned(),
             closed: true,
             end,
@@ -194,6 +198,7 @@ impl Scene {
             prerequisites_ready: self.prerequisites_ready,
             pods: self.pods.clone(),
             stream: self.stream.clone(),
+            last_recorded: self.last_recorded,
             records,
             preflight: self.preflight.clone(),
             live_pods: self.live_pods.clone(),

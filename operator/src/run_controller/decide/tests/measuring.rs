@@ -229,6 +229,35 @@ fn backoff_limit_fails_the_run_and_out_of_memory_is_not_a_disruption() {
 }
 
 #[test]
+fn preemption_by_a_queue_is_counted_separately_and_never_fails_the_run() {
+    let mut scene = Scene::running();
+    scene.persisted.disruptions = 2;
+    scene.persisted.preemptions = 40;
+    scene.jobs[0].suspended = true;
+    scene.pods.clear();
+    let decision = scene.decide();
+    assert_eq!(pending(&decision).0, "PodsTerminating");
+    let after = recorded(decision);
+    assert_eq!((after.disruptions, after.preemptions), (2, 41));
+    let last = after.attempts.last().unwrap();
+    assert_eq!(
+        (last.state, last.reason.as_deref()),
+        (AttemptState::Disrupted, Some("Preempted"))
+    );
+}
+
+/// After a restart, only the records show that an attempt has a stream.
+#[test]
+fn job_with_records_that_is_suspended_again_was_preempted() {
+    let mut scene = Scene::starting();
+    scene.jobs[0].suspended = true;
+    scene.pods.clear();
+    assert_eq!(pending(&scene.decide()).0, "WaitingForAdmission");
+    scene.last_recorded = Some(fixture::attempt(0, 1));
+    assert_eq!(recorded(scene.decide()).preemptions, 1);
+}
+
+#[test]
 fn completes_when_every_block_is_measured() {
     let mut scene = Scene::running();
     scene.done.insert(0, BTreeSet::from([0, 1]));

@@ -84,6 +84,27 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
+const SYNC: Event = Event::Sync {
+    jobs: true,
+    pods: true,
+};
+
+/// Events during which an undisturbed run makes progress. The controller executes up to `actions` actions.
+fn cycle(actions: usize) -> [Event; 7] {
+    [
+        SYNC,
+        Event::Reconcile {
+            actions,
+            killed: false,
+        },
+        Event::Start,
+        Event::Measure,
+        Event::ReadLog,
+        Event::RemoveOrphanedPods,
+        Event::Wait(2),
+    ]
+}
+
 struct Simulation {
     cluster: Cluster,
     controller: Controller,
@@ -133,21 +154,7 @@ impl Simulation {
         for _ in 0..400 {
             self.cluster.remove_lost_nodes();
             self.cluster.set_admitted(true);
-            for event in [
-                Event::Sync {
-                    jobs: true,
-                    pods: true,
-                },
-                Event::Reconcile {
-                    actions: 4,
-                    killed: false,
-                },
-                Event::Start,
-                Event::Measure,
-                Event::ReadLog,
-                Event::RemoveOrphanedPods,
-                Event::Wait(2),
-            ] {
+            for event in cycle(4) {
                 self.apply(event);
             }
             if self.is_finished() {
@@ -172,8 +179,10 @@ proptest! {
         events in prop::collection::vec(event(), 0..120),
         deadlines in (300..100_000_u32, 300..100_000_u32),
         ttl in prop::option::of(0..100_u32),
+        queued in any::<bool>(),
     ) {
         let mut simulation = Simulation::new();
+        simulation.cluster.queued = queued;
         let policy = &mut simulation.cluster.policy;
         (policy.active_deadline_seconds, policy.pending_deadline_seconds) = deadlines;
         policy.ttl_seconds_after_finished = ttl;
@@ -188,11 +197,58 @@ proptest! {
 
 #[test]
 fn undisturbed_run_completes_with_one_attempt_per_leg() {
-    let mut simulation = Simulation::new();
-    simulation.run_to_end();
-    let persisted = &simulation.cluster.persisted;
-    assert_eq!(simulation.cluster.phase, Some(campaign::status::Phase::Complete));
-    assert_eq!((persisted.attempts.len(), persisted.disruptions), (3, 0));
+    for queued in [false, true] {
+        let mut simulation = Simulation::new();
+        simulation.cluster.queued = queued;
+        simulation.run_to_end();
+        let persisted = &simulation.cluster.persisted;
+        assert_eq!(simulation.cluster.phase, Some(campaign::status::Phase::Complete));
+        let attempts = persisted.attempts.len();
+        assert_eq!(
+            (attempts, persisted.disruptions, persisted.preemptions),
+            (3, 0, 0),
+            "queued: {queued}"
+        );
+    }
+}
+
+/// A queue preempts the gang once at each step of a run with several legs, and the controller observes this or only that
+/// the queue has admitted the Job again. The backoff limit does not allow a single disruption.
+#[test]
+fn preemption_by_a_queue_at_any_instant_is_no_disruption() {
+    let mut preempted = [0, 0];
+    for (instant, observed) in (0..200).flat_map(|instant| [(instant, false), (instant, true)]) {
+        let mut simulation = Simulation::new();
+        simulation.cluster.queued = true;
+        simulation.cluster.policy.backoff_limit = 0;
+        simulation.cluster.policy.legs = Ok(vec![6, 6]);
+        for event in cycle(1).into_iter().cycle().take(instant) {
+            simulation.cluster.set_admitted(true);
+            simulation.apply(event);
+            invariants::check_state(&simulation.cluster);
+        }
+        simulation.apply(Event::SetAdmitted(false));
+        if observed {
+            simulation.apply(SYNC);
+            simulation.apply(Event::Reconcile {
+                actions: 1,
+                killed: false,
+            });
+        }
+        simulation.run_to_end();
+        let persisted = &simulation.cluster.persisted;
+        assert_eq!(
+            simulation.cluster.phase,
+            Some(campaign::status::Phase::Complete),
+            "at {instant}: {persisted:#?}"
+        );
+        assert_eq!((persisted.disruptions, persisted.preemptions <= 1), (0, true));
+        preempted[usize::from(observed)] += persisted.preemptions;
+    }
+    assert!(
+        preempted.iter().all(|count| *count > 10),
+        "only {preempted:?} of the preemptions met a gang that had started"
+    );
 }
 
 /// For each disturbance and each step of a run, executes one run that is disturbed only at that step.
@@ -218,22 +274,7 @@ fn run_completes_after_one_disturbance_at_any_instant() {
     for disturbance in losses.chain(others) {
         for instant in 0..120 {
             let mut simulation = Simulation::new();
-            let cycle = [
-                Event::Sync {
-                    jobs: true,
-                    pods: true,
-                },
-                Event::Reconcile {
-                    actions: 1,
-                    killed: false,
-                },
-                Event::Start,
-                Event::Measure,
-                Event::ReadLog,
-                Event::RemoveOrphanedPods,
-                Event::Wait(2),
-            ];
-            for event in cycle.into_iter().cycle().take(instant) {
+            for event in cycle(1).into_iter().cycle().take(instant) {
                 simulation.apply(event);
                 invariants::check_state(&simulation.cluster);
             }

@@ -74,6 +74,31 @@ fn pending_message_contains_the_scheduler_message() {
 }
 
 #[test]
+fn new_job_of_the_next_leg_waits_for_its_queue_without_a_limit() {
+    let mut scene = Scene::running();
+    scene.policy.legs = Ok(vec![2, 2]);
+    scene.done.insert(0, BTreeSet::from([0, 1]));
+    scene.exit(0, 0, "");
+    scene.close(Some(complete_end_record()), None);
+    scene.last_recorded = Some(fixture::attempt(0, 1));
+    scene.persisted = recorded(scene.decide());
+    // The next Job is created suspended. The session still holds the previous leg's stream.
+    scene.pods.clear();
+    scene.jobs[0].attempt = fixture::attempt(1, 1);
+    scene.jobs[0].uid = "next-job".to_owned();
+    scene.jobs[0].suspended = true;
+    scene.prerequisites_ready = Some(fixture::attempt(1, 1));
+    let waiting = scene.decide();
+    assert_eq!(pending(&waiting).0, "WaitingForAdmission");
+    scene.persisted = recorded(waiting);
+    assert_eq!(scene.persisted.pending_since, None);
+    scene.now = 10_000_000;
+    let waiting = scene.decide();
+    assert_eq!(pending(&waiting).0, "WaitingForAdmission");
+    assert_eq!(waiting.action, Action::Wait { until: None });
+}
+
+#[test]
 fn preflight_warning_does_not_prevent_creation_and_is_reported_until_the_gang_is_scheduled() {
     let unmet = "none of the 3 nodes has the labels pool=p5 (spec.placement.nodeSelector)";
     let mut scene = Scene::new();

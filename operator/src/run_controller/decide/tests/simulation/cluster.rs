@@ -43,6 +43,8 @@ pub(super) struct Cluster {
     pub finalizer: bool,
     pub run_gone: bool,
     pub blocked: bool,
+    /// Whether the run has a queue, so that its Jobs are created suspended.
+    pub queued: bool,
     /// Whether a quota prevents the creation of prerequisites.
     pub quota_full: bool,
     pub persisted: ExecutionState,
@@ -55,6 +57,8 @@ pub(super) struct Cluster {
     pub logs: BTreeMap<String, Log>,
     /// Persisted blocks, by leg.
     pub chain: BTreeMap<u32, BTreeSet<u32>>,
+    /// The attempt whose records were persisted last.
+    pub last_recorded: Option<AttemptId>,
     /// Attempt and UID of every Job that has ever been created.
     pub created: Vec<(AttemptId, String)>,
 }
@@ -77,6 +81,7 @@ impl Cluster {
             finalizer: false,
             run_gone: false,
             blocked: false,
+            queued: false,
             quota_full: false,
             persisted: ExecutionState::default(),
             phase: None,
@@ -85,6 +90,7 @@ impl Cluster {
             pods: Vec::new(),
             logs: BTreeMap::new(),
             chain: BTreeMap::new(),
+            last_recorded: None,
             created: Vec::new(),
         }
     }
@@ -111,12 +117,14 @@ impl Cluster {
             attempt,
             uid: uid.clone(),
             deleting: false,
-            suspended: false,
+            suspended: self.queued,
             failed_ranks: BTreeSet::new(),
             outcome: None,
             started_at: None,
         });
-        self.create_pods(attempt, &uid);
+        if !self.queued {
+            self.create_pods(attempt, &uid);
+        }
     }
 
     fn create_pods(&mut self, attempt: AttemptId, prefix: &str) {

@@ -90,8 +90,9 @@ impl Controller {
                     self.prerequisites_ready = Some(attempt);
                     self.creation_rejected = None;
                 }
-                Action::FollowLog { pod_uid, .. } => {
+                Action::FollowLog { attempt, pod_uid, .. } => {
                     self.stream = Some(StreamState {
+                        attempt,
                         pod_uid,
                         closed: false,
                         end: None,
@@ -123,6 +124,7 @@ impl Controller {
             prerequisites_ready: self.prerequisites_ready,
             pods: self.pods.clone(),
             stream: self.stream.clone(),
+            last_recorded: cluster.last_recorded.filter(|_| self.records_read),
             records: match self.records_read {
                 true => Records::Read(&cluster.chain),
                 false => Records::Unread,
@@ -153,6 +155,9 @@ impl Controller {
             stream.closed = true;
             stream.fault = Some("a line was lost".to_owned());
             return;
+        }
+        if !log.blocks.is_empty() {
+            cluster.last_recorded = Some(stream.attempt);
         }
         for block in &log.blocks {
             cluster.chain.entry(pod.attempt.leg).or_default().insert(*block);
