@@ -87,6 +87,8 @@ pub enum Reason {
     RecordsLost,
     /// A local run was interrupted.
     Interrupted,
+    /// A pod has the labels of the run, but a Job that is not one of the run's controls it.
+    ForeignPod,
     /// All pods of finished attempts have been deleted.
     PodsDeleted,
 }
@@ -136,6 +138,7 @@ impl Reason {
             Self::NothingMeasured => "NothingMeasured",
             Self::RecordsLost => "RecordsLost",
             Self::Interrupted => "Interrupted",
+            Self::ForeignPod => "ForeignPod",
             Self::PodsDeleted => "PodsDeleted",
         }
     }

@@ -1,6 +1,7 @@
 //! The controller's next action for a run. Performs no I/O.
 
 use campaign::status::Phase;
+use crds::v1alpha1::Reason;
 use jiff::Timestamp;
 
 use super::attempt_id::AttemptId;
@@ -14,8 +15,17 @@ pub struct Decision {
     /// The phase for the status; `None` leaves the status unchanged. The evaluation may turn `Complete` into `Failed`
     /// ([`Phase::finished`]). The status of a run without a plan is [`campaign::status::rejected_status`].
     pub phase: Option<Phase>,
-    /// Message of the `CleanupBlocked` condition, which identifies the pods that are stuck terminating.
-    pub cleanup_blocked: Option<String>,
+    /// The `CleanupBlocked` condition, if the pods of the run cannot be cleaned up.
+    pub cleanup_blocked: Option<CleanupBlocked>,
+}
+
+/// Why the pods of a run cannot be cleaned up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CleanupBlocked {
+    /// Reason of the `CleanupBlocked` condition.
+    pub reason: Reason,
+    /// Message that names the pod and the remedy.
+    pub message: String,
 }
 
 /// The next action. Every action is idempotent, because it is repeated after a crash.

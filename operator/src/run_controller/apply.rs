@@ -1,7 +1,7 @@
 //! Creates (never updates) and deletes the objects of an attempt, and patches and deletes the run. Performs I/O.
 //!
 //! Names are derived from the run, the leg and the attempt. An existing object with the same name is accepted only if
-//! its owner's UID and its plan hash match and it is not being deleted.
+//! the run's UID is that of its controller, its plan hash and its content match, and it is not being deleted.
 
 use std::fmt::Debug;
 
@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use snafu::{ResultExt, Snafu};
 
+use super::build::labels;
 use super::store::RunKey;
 use crate::metrics::operator::Category;
 
@@ -29,6 +30,17 @@ pub enum ApplyError {
         "{kind} {name} already exists and does not belong to this run and plan. Delete it or create a new run"
     ))]
     Foreign {
+        /// Kind of the object.
+        kind: String,
+        /// Name of the object.
+        name: String,
+    },
+    /// An object with the same name and owner has other content.
+    #[snafu(display(
+        "{kind} {name} already exists with other content than this run needs, and is not used. Delete it, so that the run \
+         continues"
+    ))]
+    Altered {
         /// Kind of the object.
         kind: String,
         /// Name of the object.
@@ -65,11 +77,40 @@ impl ApplyError {
     /// Returns the error category for the error metric.
     pub(super) fn category(&self) -> Category {
         match self {
-            Self::Foreign { .. } => Category::NameCollision,
+            Self::Foreign { .. } | Self::Altered { .. } => Category::NameCollision,
             Self::Rejected { .. } => Category::RequestRejected,
             Self::Api { .. } if self.is_conflict() => Category::Conflict,
             Self::Api { .. } => Category::RequestFailed,
         }
+    }
+}
+
+/// An object of an attempt.
+pub(super) trait AttemptObject {
+    /// Whether this object, which exists in the cluster, has the content of `intended`. Owner references and annotations
+    /// prove nothing: anyone who can create objects can copy them.
+    fn has_content_of(&self, intended: &Self) -> bool;
+}
+
+impl AttemptObject for ConfigMap {
+    fn has_content_of(&self, intended: &Self) -> bool {
+        let contents = |map: &Self| (map.data.clone(), map.binary_data.clone());
+        contents(self) == contents(intended)
+    }
+}
+
+impl AttemptObject for Service {
+    fn has_content_of(&self, intended: &Self) -> bool {
+        // The API server sets the other fields.
+        let selector = |service: &Self| service.spec.as_ref().and_then(|spec| spec.selector.clone());
+        selector(self) == selector(intended)
+    }
+}
+
+impl AttemptObject for Job {
+    /// Always true, because a queue and admission webhooks change Jobs.
+    fn has_content_of(&self, _: &Self) -> bool {
+        true
     }
 }
 
@@ -89,7 +130,8 @@ impl Applier<'_> {
             + Clone
             + Debug
             + Serialize
-            + DeserializeOwned,
+            + DeserializeOwned
+            + AttemptObject,
     {
         let api: Api<K> = Api::namespaced(self.client.clone(), &self.key.namespace);
         let kind = K::kind(&()).into_owned();
@@ -104,7 +146,8 @@ impl Applier<'_> {
                     action: format!("reading {kind} {name}"),
                 })?;
                 match self.is_ours(found.meta(), plan_hash) {
-                    true => Ok(found),
+                    true if found.has_content_of(object) => Ok(found),
+                    true => AlteredSnafu { kind, name }.fail(),
                     false => ForeignSnafu { kind, name }.fail(),
                 }
             }
@@ -113,7 +156,8 @@ impl Applier<'_> {
             kube::Error::Api(status) if status.code == 403 => {
                 let found = api.get_opt(&name).await.ok().flatten();
                 match found.filter(|found| self.is_ours(found.meta(), plan_hash)) {
-                    Some(found) => Ok(found),
+                    Some(found) if found.has_content_of(object) => Ok(found),
+                    Some(_) => AlteredSnafu { kind, name }.fail(),
                     None => rejection_error(kind, name, status),
                 }
             }
@@ -135,8 +179,7 @@ impl Applier<'_> {
     }
 
     fn owns(&self, metadata: &ObjectMeta) -> bool {
-        let mut owners = metadata.owner_references.iter().flatten();
-        owners.any(|owner| owner.controller == Some(true) && owner.uid == self.run_uid)
+        labels::is_controlled_by(metadata, self.run_uid)
     }
 
     /// Deletes the Service and the ConfigMap `name` if the run owns them, then the Job with `job_uid` and its pods. The

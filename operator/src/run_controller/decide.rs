@@ -191,7 +191,7 @@ impl Inputs<'_> {
         Decision {
             action,
             phase,
-            cleanup_blocked: cleanup::blocked_message(self),
+            cleanup_blocked: cleanup::blocked(self),
         }
     }
 

@@ -13,7 +13,7 @@ use crds::v1alpha1::BenchmarkRunStatus;
 use jiff::Timestamp;
 use tracing::info;
 
-use super::action::{Action, Decision};
+use super::action::{Action, CleanupBlocked, Decision};
 use super::apply::Applier;
 use super::build;
 use super::context::Context;
@@ -106,7 +106,7 @@ impl Reconciler<'_> {
             phase,
             cleanup_blocked,
         } = decision;
-        let cleanup_blocked = cleanup_blocked.as_deref();
+        let cleanup_blocked = cleanup_blocked.as_ref();
         match action {
             Action::Wait { until } => {
                 let persisted = self.snapshot.persisted();
@@ -181,7 +181,7 @@ impl Reconciler<'_> {
         &mut self,
         state: &ExecutionState,
         phase: Option<Phase>,
-        cleanup_blocked: Option<&str>,
+        cleanup_blocked: Option<&CleanupBlocked>,
     ) -> Result<(), ReconcileError> {
         let now = Timestamp::now().to_string();
         let previous = self.snapshot.status.clone();

@@ -74,6 +74,15 @@ pub enum ChainError {
         /// The check that failed.
         reason: String,
     },
+    /// A part has another controller.
+    #[snafu(display(
+        "the ConfigMap of part {part} of the records is not controlled by this run, so another client created it or changed \
+         its owner. Delete it and create a new run"
+    ))]
+    Foreign {
+        /// Index of the part.
+        part: u32,
+    },
     /// Every part is valid, but the status refers to later records.
     #[snafu(display(
         "the records end before digest {sha256} in the status: a ConfigMap with later records was deleted or \

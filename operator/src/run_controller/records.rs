@@ -97,7 +97,7 @@ impl RecordStore {
         let uid = run.metadata.uid.clone().unwrap_or_default();
         let api: Api<ConfigMap> = Api::namespaced(client.clone(), &key.namespace);
         let seen = run.status.as_ref().and_then(|status| status.records.as_ref());
-        let mut reader = ChainReader::new(seen.map(|records| records.sha256.clone()));
+        let mut reader = ChainReader::new(&uid, seen.map(|records| records.sha256.clone()));
         let mut version = None;
         loop {
             let name = names::records(&uid, reader.next());

@@ -9,6 +9,7 @@ use crds::v1alpha1::{
     BenchmarkRunStatus, Condition, ConditionType, PlacementStatus, Reason, RecordsReference,
 };
 
+use super::action::CleanupBlocked;
 use super::execution_state::ExecutionState;
 
 /// Inputs for the status of any run, with or without a plan.
@@ -21,8 +22,8 @@ pub(super) struct StatusContext<'a> {
     pub(super) previous: Option<&'a BenchmarkRunStatus>,
     /// State that the controller persists.
     pub(super) execution_state: &'a ExecutionState,
-    /// Message about pods that are stuck terminating.
-    pub(super) cleanup_blocked: Option<&'a str>,
+    /// Why the pods cannot be cleaned up.
+    pub(super) cleanup_blocked: Option<&'a CleanupBlocked>,
     /// Warning about the operator's configuration.
     pub(super) warning: Option<&'a str>,
 }
@@ -90,7 +91,7 @@ pub(super) fn with_cleanup_blocked(
     let before = before.next().cloned();
     conditions.retain(|condition| !condition.has_type(ConditionType::CleanupBlocked));
     let (status, reason, message) = match (context.cleanup_blocked, &before) {
-        (Some(message), _) => ("True", Reason::NodeLost, message),
+        (Some(blocked), _) => ("True", blocked.reason, blocked.message.as_str()),
         (None, Some(_)) => ("False", Reason::PodsDeleted, ""),
         // A condition that was never true is not listed.
         (None, None) => return conditions,
@@ -114,7 +115,7 @@ mod tests {
     fn conditions(
         previous: Option<&BenchmarkRunStatus>,
         now: &str,
-        blocked_by: Option<&str>,
+        blocked_by: Option<&CleanupBlocked>,
     ) -> Vec<Condition> {
         let context = StatusContext {
             generation: Some(1),
@@ -155,12 +156,17 @@ mod tests {
     #[test]
     fn cleanup_blocked_keeps_its_time_and_turns_false_when_pods_are_deleted() {
         assert_eq!(conditions(None, "1", None), []);
+        let blocked = CleanupBlocked {
+            reason: Reason::ForeignPod,
+            message: "pod a".to_owned(),
+        };
         let status = BenchmarkRunStatus {
-            conditions: conditions(None, "1", Some("pod a")),
+            conditions: conditions(None, "1", Some(&blocked)),
             ..BenchmarkRunStatus::default()
         };
         assert_eq!(status.conditions.len(), 1);
-        let again = conditions(Some(&status), "2", Some("pod a"));
+        assert_eq!(status.conditions[0].reason, "ForeignPod");
+        let again = conditions(Some(&status), "2", Some(&blocked));
         assert_eq!(
             again, status.conditions,
             "an unchanged condition keeps its transition time"

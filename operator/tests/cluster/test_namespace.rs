@@ -173,7 +173,7 @@ impl TestNamespace {
         let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.name);
         let uid = run.metadata.uid.as_deref().unwrap();
         let seen = run.status.as_ref().and_then(|status| status.records.as_ref());
-        let mut reader = ChainReader::new(seen.map(|records| records.sha256.clone()));
+        let mut reader = ChainReader::new(uid, seen.map(|records| records.sha256.clone()));
         let mut lines = Vec::new();
         while let Some(part) = maps.get_opt(&names::records(uid, reader.next())).await.unwrap() {
             reader

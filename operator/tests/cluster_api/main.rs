@@ -11,6 +11,7 @@ mod accepted;
 mod applied;
 mod definition;
 mod election;
+mod forged;
 mod killed;
 mod malformed;
 mod results;

@@ -84,6 +84,15 @@ async fn rejects_objects_of_other_owners_and_plans_and_deleted_objects() {
     }
 }
 
+/// A copy of the run's owner reference and annotation does not make another object the run's.
+#[tokio::test]
+async fn rejects_an_existing_object_with_other_content() {
+    let mut forged = config_map("u", "h");
+    forged["data"] = json!({"assignment.json": "{}"});
+    let error = create_with_existing(forged).await.unwrap_err();
+    assert!(matches!(error, ApplyError::Altered { .. }), "{error}");
+}
+
 #[tokio::test]
 async fn only_an_invalid_object_is_a_permanent_error() {
     for (code, reason, expected) in [

@@ -49,6 +49,12 @@ pub fn owner(run: &BenchmarkRun) -> OwnerReference {
     }
 }
 
+/// Whether the object with `metadata` is controlled by the owner with `uid`.
+pub fn is_controlled_by(metadata: &ObjectMeta, uid: &str) -> bool {
+    let mut owners = metadata.owner_references.iter().flatten();
+    owners.any(|owner| owner.controller == Some(true) && owner.uid == uid)
+}
+
 /// Returns the metadata of an object that belongs to the run, in the run's namespace.
 pub fn metadata(
     run: &BenchmarkRun,

@@ -10,7 +10,6 @@ use jiff::Timestamp;
 use super::outcome::AttemptOutcome;
 use super::waiting::{Waiting, for_start};
 use super::{Inputs, earliest, pod_failure};
-use crate::run_controller::execution_state::attempt_id;
 use crate::run_controller::observed::{JobOutcome, JobState, PodState, Preflight};
 use crds::v1alpha1::Reason;
 use ending::Ending;
@@ -142,10 +141,10 @@ pub(super) fn assess<'a>(inputs: &'a Inputs<'a>, current: &AttemptStatus) -> Att
     }
 }
 
-/// Returns the pods of `attempt` by rank. If two pods have the same rank, the one that is not terminating is used.
+/// Returns the pods that the Job of `attempt` controls, by rank. If two pods have the same rank, the one that is not terminating is used.
 fn pods_by_rank<'a>(inputs: &'a Inputs<'a>, attempt: &AttemptStatus) -> Vec<&'a PodState> {
     let pods = inputs.observed.pods.iter();
-    let mut pods: Vec<_> = pods.filter(|pod| pod.attempt == attempt_id(attempt)).collect();
+    let mut pods: Vec<_> = pods.filter(|pod| pod.job_uid == attempt.job_uid).collect();
     pods.sort_by_key(|pod| (pod.rank, pod.deletion_deadline.is_some(), &pod.uid));
     pods.dedup_by_key(|pod| pod.rank);
     pods

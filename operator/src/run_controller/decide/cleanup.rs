@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use crds::v1alpha1::{AttemptState, AttemptStatus};
+use crds::names;
+use crds::v1alpha1::{AttemptState, AttemptStatus, Reason};
 use jiff::Timestamp;
 
 use super::{Inputs, POD_LIST_INTERVAL, earliest};
-use crate::run_controller::action::{Action, Decision};
+use crate::run_controller::action::{Action, CleanupBlocked, Decision};
 use crate::run_controller::observed::{JobState, PodState};
 
 /// Delay after a deleted pod's grace period before the pod is considered stuck.
@@ -45,7 +46,7 @@ pub(super) fn finished(inputs: &Inputs<'_>, finished_at: Timestamp) -> Decision 
     let observed = inputs.observed;
     let mut until = next_overdue(inputs, &observed.pods.iter().collect::<Vec<_>>());
     for job in observed.jobs.iter().filter(|job| !job.deleting) {
-        let pods = || observed.pods.iter().filter(|pod| pod.attempt == job.attempt);
+        let pods = || observed.pods.iter().filter(|pod| pod.job_uid == job.uid);
         if job.outcome.is_some() && pods().all(|pod| pod.phase.is_finished()) {
             // The Job is not deleted: its pods occupy no resources, and their logs remain readable.
             continue;
@@ -83,12 +84,45 @@ pub(super) fn delete(job: &JobState) -> Action {
 
 /// Returns the pods that the run must wait for, which are all pods except abandoned ones.
 pub(super) fn remaining_pods<'a>(inputs: &Inputs<'_>, pods: &[&'a PodState]) -> Vec<&'a PodState> {
-    let is_abandoned = |pod: &PodState| inputs.observed.release_pods && is_overdue(pod, inputs.now);
+    let is_abandoned = |pod: &PodState| {
+        inputs.observed.release_pods && (is_overdue(pod, inputs.now) || is_foreign(inputs, pod))
+    };
     pods.iter().filter(|pod| !is_abandoned(pod)).copied().collect()
 }
 
-/// Returns a message about the pods that are stuck terminating; `None` if no pod is stuck.
-pub(super) fn blocked_message(inputs: &Inputs<'_>) -> Option<String> {
+/// Returns why the pods of the run cannot be cleaned up; `None` if nothing prevents it.
+pub(super) fn blocked(inputs: &Inputs<'_>) -> Option<CleanupBlocked> {
+    foreign_pod(inputs).or_else(|| stuck_pods(inputs))
+}
+
+/// Whether `pod` is controlled by a Job that has the name of one of the run's Jobs but is not one of them. The pod of a
+/// Job that was deleted before the attempt was recorded is already being deleted.
+fn is_foreign(inputs: &Inputs<'_>, pod: &PodState) -> bool {
+    let observed = inputs.observed;
+    let mut jobs = observed.jobs.iter().map(|job| &job.uid);
+    let mut attempts = observed.persisted.attempts.iter().map(|attempt| &attempt.job_uid);
+    let is_known = jobs.any(|uid| *uid == pod.job_uid) || attempts.any(|uid| *uid == pod.job_uid);
+    !is_known && pod.deletion_deadline.is_none()
+}
+
+/// Returns why a pod that the run cannot delete prevents the deletion of the run.
+fn foreign_pod(inputs: &Inputs<'_>) -> Option<CleanupBlocked> {
+    let mut pods = inputs.observed.pods.iter().filter(|_| inputs.observed.deleting);
+    let pod = pods.find(|pod| is_foreign(inputs, pod))?;
+    Some(CleanupBlocked {
+        reason: Reason::ForeignPod,
+        message: format!(
+            "pod {} has the labels of this run, but the Job that controls it (UID {}) is not one of this run's Jobs. Delete \
+             that Job and the pod, or set the {} annotation on the run to abandon the pod",
+            pod.name,
+            pod.job_uid,
+            names::ANNOTATION_RELEASE_PODS
+        ),
+    })
+}
+
+/// Returns the message about the pods that are stuck terminating.
+fn stuck_pods(inputs: &Inputs<'_>) -> Option<CleanupBlocked> {
     let overdue: Vec<_> = inputs
         .observed
         .pods
@@ -110,11 +144,14 @@ pub(super) fn blocked_message(inputs: &Inputs<'_>) -> Option<String> {
             "it is not on a node, so a finalizer prevents its deletion. Remove the finalizer",
         ),
     };
-    Some(format!(
-        "pod {}{place}{others} is stuck terminating: {fix}, or set the {} annotation on the run to abandon the pod",
-        pod.name,
-        crds::names::ANNOTATION_RELEASE_PODS
-    ))
+    Some(CleanupBlocked {
+        reason: Reason::NodeLost,
+        message: format!(
+            "pod {}{place}{others} is stuck terminating: {fix}, or set the {} annotation on the run to abandon the pod",
+            pod.name,
+            names::ANNOTATION_RELEASE_PODS
+        ),
+    })
 }
 
 /// Returns the time at which the next of `pods` becomes overdue.

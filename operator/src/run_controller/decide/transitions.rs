@@ -9,8 +9,7 @@ use jiff::Timestamp;
 
 use super::Inputs;
 use super::outcome::AttemptOutcome;
-use crate::run_controller::attempt_id::AttemptId;
-use crate::run_controller::execution_state::{ExecutionState, attempt_id, new_attempt};
+use crate::run_controller::execution_state::{ExecutionState, new_attempt};
 use crate::run_controller::observed::{JobState, PodState};
 use crds::v1alpha1::Reason;
 
@@ -42,7 +41,7 @@ pub(super) fn running(inputs: &Inputs<'_>, since: Timestamp, coordinator: &PodSt
     current.state = AttemptState::Running;
     current.started_at = Some(since.to_string());
     record_coordinator(current, coordinator);
-    record_nodes(&mut state, inputs, coordinator.attempt);
+    record_nodes(&mut state, inputs, &coordinator.job_uid);
     state.active_since = Some(since);
     state.pending_since = None;
     state
@@ -182,15 +181,15 @@ fn close_attempt(
     let Some(current) = state.current_mut() else {
         return;
     };
-    let attempt = attempt_id(current);
+    let job_uid = current.job_uid.clone();
     // A gang may start and end between two reconciliations, so its start may not be recorded yet.
-    let since = active_since.or_else(|| all_started_at(inputs, attempt));
+    let since = active_since.or_else(|| all_started_at(inputs, &job_uid));
     current.state = attempt_state;
     current.started_at = current.started_at.take().or(since.map(|since| since.to_string()));
     current.finished_at = Some(at.to_string());
     current.reason = explanation.map(|(reason, _)| reason.as_str().to_owned());
     current.message = explanation.map(|(_, message)| clipped(message, MAX_TEXT));
-    let coordinator = pods_of(inputs, attempt).find(|pod| pod.rank == 0);
+    let coordinator = pods_of(inputs, &job_uid).find(|pod| pod.rank == 0);
     if let (None, Some(pod)) = (&current.coordinator_pod_uid, coordinator) {
         record_coordinator(current, pod);
     }
@@ -200,7 +199,7 @@ fn close_attempt(
     // If blocks have been measured, the next attempt must run on the same nodes, even if the gang was never observed
     // running.
     if inputs.has_measured_blocks() {
-        record_nodes(state, inputs, attempt);
+        record_nodes(state, inputs, &job_uid);
     }
 }
 
@@ -209,9 +208,9 @@ fn record_coordinator(attempt: &mut AttemptStatus, pod: &PodState) {
     attempt.image_digest.clone_from(&pod.image_digest);
 }
 
-/// Records the nodes of `attempt`, if all of them are known and the state does not contain any nodes yet.
-fn record_nodes(state: &mut ExecutionState, inputs: &Inputs<'_>, attempt: AttemptId) {
-    let nodes: BTreeSet<_> = pods_of(inputs, attempt)
+/// Records the nodes of the Job's pods, if all of them are known and the state does not contain any nodes yet.
+fn record_nodes(state: &mut ExecutionState, inputs: &Inputs<'_>, job_uid: &str) {
+    let nodes: BTreeSet<_> = pods_of(inputs, job_uid)
         .filter_map(|pod| pod.node.clone())
         .collect();
     if state.nodes.is_empty() && nodes.len() == inputs.policy.workers as usize {
@@ -219,14 +218,14 @@ fn record_nodes(state: &mut ExecutionState, inputs: &Inputs<'_>, attempt: Attemp
     }
 }
 
-fn pods_of<'a>(inputs: &Inputs<'a>, attempt: AttemptId) -> impl Iterator<Item = &'a PodState> {
+fn pods_of<'a>(inputs: &Inputs<'a>, job_uid: &str) -> impl Iterator<Item = &'a PodState> {
     let pods = inputs.observed.pods.iter();
-    pods.filter(move |pod| pod.attempt == attempt)
+    pods.filter(move |pod| pod.job_uid == job_uid)
 }
 
-/// Returns the time at which the last worker of `attempt` started; `None` if some workers have not started.
-fn all_started_at(inputs: &Inputs<'_>, attempt: AttemptId) -> Option<Timestamp> {
-    let started: Vec<_> = pods_of(inputs, attempt)
+/// Returns the time at which the last worker of the Job started; `None` if some workers have not started.
+fn all_started_at(inputs: &Inputs<'_>, job_uid: &str) -> Option<Timestamp> {
+    let started: Vec<_> = pods_of(inputs, job_uid)
         .filter_map(|pod| pod.started_at)
         .collect();
     let all = started.len() >= inputs.policy.workers as usize;

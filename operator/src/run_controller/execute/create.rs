@@ -154,6 +154,7 @@ impl Reconciler<'_> {
     fn handle_create_error(&mut self, error: ApplyError) -> Result<StepResult, ReconcileError> {
         match error {
             ApplyError::Foreign { .. } => Ok(self.note_rejection(error.to_string(), true)),
+            ApplyError::Altered { .. } => Ok(self.note_rejection(error.to_string(), false)),
             ApplyError::Rejected { permanent, .. } => Ok(self.note_rejection(error.to_string(), permanent)),
             ApplyError::Api { .. } => Err(error.into()),
         }

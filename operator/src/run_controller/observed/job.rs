@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{Job, JobCondition};
 
 use crate::run_controller::attempt_id::AttemptId;
+use crate::run_controller::build;
 
 /// State of a run's Job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,12 +54,21 @@ impl JobState {
             .ok()
     }
 
-    /// Returns the state of `job`; `None` if the run with `run_uid` does not control it, regardless of its labels.
+    /// Returns the state of `job`; `None` if the run with `run_uid` does not control it or its name is not that of its
+    /// attempt, regardless of its labels.
     pub fn from_job(job: &Job, run_uid: &str) -> Option<Self> {
         let metadata = &job.metadata;
-        let mut owners = metadata.owner_references.iter().flatten();
-        owners.find(|owner| owner.controller == Some(true) && owner.uid == run_uid)?;
+        if !build::labels::is_controlled_by(metadata, run_uid) {
+            return None;
+        }
         let label = |name: &str| metadata.labels.as_ref()?.get(name)?.parse().ok();
+        let attempt = AttemptId {
+            leg: label(names::LABEL_LEG)?,
+            attempt: label(names::LABEL_ATTEMPT)?,
+        };
+        if metadata.name.as_ref() != Some(&build::names::attempt(run_uid, attempt)) {
+            return None;
+        }
         let conditions = job
             .status
             .iter()
@@ -80,10 +90,7 @@ impl JobState {
                 _ => None,
             });
         Some(Self {
-            attempt: AttemptId {
-                leg: label(names::LABEL_LEG)?,
-                attempt: label(names::LABEL_ATTEMPT)?,
-            },
+            attempt,
             uid: metadata.uid.clone()?,
             deleting: metadata.deletion_timestamp.is_some(),
             suspended: job.spec.as_ref().and_then(|spec| spec.suspend) == Some(true),

@@ -3,9 +3,12 @@
 use campaign::format::clipped;
 use crds::names;
 use jiff::Timestamp;
+use k8s_openapi::Resource as _;
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod, PodStatus};
 
 use crate::run_controller::attempt_id::AttemptId;
+use crate::run_controller::build;
 
 /// Label that holds the completion index of an Indexed Job's pod.
 const LABEL_INDEX: &str = "batch.kubernetes.io/job-completion-index";
@@ -19,6 +22,8 @@ pub struct PodState {
     pub attempt: AttemptId,
     /// Rank of the worker.
     pub rank: u32,
+    /// UID of the Job that controls the pod.
+    pub job_uid: String,
     /// Name of the pod.
     pub name: String,
     /// UID of the pod.
@@ -96,12 +101,19 @@ pub struct ContainerTermination {
 impl PodState {
     /// Creates the state of a pod that was just created.
     #[cfg(test)]
-    pub(in crate::run_controller) fn new(attempt: AttemptId, rank: u32, name: String, uid: String) -> Self {
+    pub(in crate::run_controller) fn new(
+        attempt: AttemptId,
+        job_uid: &str,
+        rank: u32,
+        name: &str,
+        uid: &str,
+    ) -> Self {
         Self {
             attempt,
             rank,
-            name,
-            uid,
+            job_uid: job_uid.to_owned(),
+            name: name.to_owned(),
+            uid: uid.to_owned(),
             node: None,
             scheduled_at: None,
             unschedulable: None,
@@ -117,26 +129,36 @@ impl PodState {
         }
     }
 
-    /// Returns the state of `pod`; `None` if it lacks a label or field that every pod of an attempt has.
+    /// Returns the state of `pod`; `None` if it lacks a label or field that every pod of an attempt has, or if no Job
+    /// with the attempt's name controls it. Anyone who can create pods can copy the labels.
     pub fn from_pod(pod: &Pod) -> Option<Self> {
         let metadata = &pod.metadata;
         let label = |name: &str| metadata.labels.as_ref()?.get(name)?.parse().ok();
+        let attempt = AttemptId {
+            leg: label(names::LABEL_LEG)?,
+            attempt: label(names::LABEL_ATTEMPT)?,
+        };
+        let run_uid = metadata.labels.as_ref()?.get(names::LABEL_RUN_UID)?;
+        let job = build::names::attempt(run_uid, attempt);
+        let mut owners = metadata.owner_references.iter().flatten();
+        let controller = owners.find(|owner| owner.controller == Some(true))?;
+        if (controller.kind.as_str(), &controller.name) != (Job::KIND, &job) {
+            return None;
+        }
         let none = PodStatus::default();
         let status = pod.status.as_ref().unwrap_or(&none);
         let worker = status
             .container_statuses
             .iter()
             .flatten()
-            .find(|container| container.name == crate::run_controller::build::WORKER_CONTAINER);
+            .find(|container| container.name == build::WORKER_CONTAINER);
         let installs = status.init_container_statuses.iter().flatten();
         let state = worker.and_then(|worker| worker.state.as_ref());
         let mut waiting = installs.clone().chain(worker).filter_map(waiting_reason);
         Some(Self {
-            attempt: AttemptId {
-                leg: label(names::LABEL_LEG)?,
-                attempt: label(names::LABEL_ATTEMPT)?,
-            },
+            attempt,
             rank: label(LABEL_INDEX)?,
+            job_uid: controller.uid.clone(),
             name: metadata.name.clone()?,
             uid: metadata.uid.clone()?,
             node: pod.spec.as_ref().and_then(|spec| spec.node_name.clone()),

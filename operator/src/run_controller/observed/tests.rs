@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use super::*;
 use crate::run_controller::attempt_id::AttemptId;
@@ -13,14 +14,35 @@ metadata:
   name: fb-ca978112ca-l3-a2-1-x7k2p
   uid: pod-uid
   labels:
+    fabricbench.dev/run-uid: a
     fabricbench.dev/leg: '3'
     fabricbench.dev/attempt: '2'
     batch.kubernetes.io/job-completion-index: '1'
+  ownerReferences:
+  - {{apiVersion: batch/v1, kind: Job, name: fb-ca978112ca-l3-a2, uid: job-uid, controller: true}}
 spec: {{nodeName: ip-10-0-0-1, containers: []}}
 status:{status}
 "
     );
-    PodState::from_pod(&serde_yaml::from_str::<Pod>(&text).unwrap()).unwrap()
+    let pod: Pod = serde_yaml::from_str(&text).unwrap();
+    for forge in FORGERIES {
+        let mut forged = pod.clone();
+        forge(&mut forged);
+        assert_eq!(PodState::from_pod(&forged), None);
+    }
+    PodState::from_pod(&pod).unwrap()
+}
+
+/// Changes after which a pod is not a worker, although it has the labels of one.
+const FORGERIES: [fn(&mut Pod); 4] = [
+    |pod| pod.metadata.owner_references = None,
+    |pod| owner(pod).controller = None,
+    |pod| owner(pod).kind = "ReplicaSet".to_owned(),
+    |pod| owner(pod).name = "copy".to_owned(),
+];
+
+fn owner(pod: &mut Pod) -> &mut OwnerReference {
+    &mut pod.metadata.owner_references.as_mut().unwrap()[0]
 }
 
 #[test]
@@ -37,6 +59,7 @@ fn reads_rank_node_and_image_of_a_running_pod() {
     restartCount: 0
     state: {running: {startedAt: '2026-03-01T10:00:05Z'}}");
     assert_eq!(state.attempt, AttemptId { leg: 3, attempt: 2 });
+    assert_eq!(state.job_uid, "job-uid");
     assert_eq!((state.rank, state.node.as_deref()), (1, Some("ip-10-0-0-1")));
     assert_eq!(state.phase, PodPhase::Running);
     assert_eq!(state.image_digest.as_deref(), Some("sha256:0f3c"));
@@ -113,7 +136,7 @@ metadata:
   deletionTimestamp: '2026-03-01T10:00:00Z'
   labels: {fabricbench.dev/leg: '3', fabricbench.dev/attempt: '2'}
   ownerReferences:
-  - {apiVersion: fabricbench.dev/v1alpha1, kind: BenchmarkRun, name: r, uid: run-uid, controller: true}
+  - {apiVersion: fabricbench.dev/v1alpha1, kind: BenchmarkRun, name: r, uid: a, controller: true}
 spec:
   suspend: true
   template: {}
@@ -124,12 +147,15 @@ status:
   - {type: Failed, status: 'True', reason: FailedIndexes, message: Job has failed indexes}
 ";
     let job: Job = serde_yaml::from_str(text).unwrap();
-    let state = JobState::from_job(&job, "run-uid").unwrap();
+    let state = JobState::from_job(&job, "a").unwrap();
     assert_eq!(state.attempt, AttemptId { leg: 3, attempt: 2 });
     assert!(state.deleting && state.suspended && state.failed_ranks.contains(&1));
     let message = "FailedIndexes: Job has failed indexes".to_owned();
     assert_eq!(state.outcome, Some(JobOutcome::Failed(message)));
     assert_eq!(JobState::from_job(&job, "another-run"), None);
+    let mut copy = job.clone();
+    copy.metadata.name = Some("copy".to_owned());
+    assert_eq!(JobState::from_job(&copy, "a"), None);
 }
 
 #[test]
@@ -137,12 +163,12 @@ fn job_that_a_queue_has_just_resumed_has_not_started() {
     let mut job: Job = serde_yaml::from_str(
         "
 metadata:
-  name: fb-24b9f53d30-l0-a1
+  name: fb-ca978112ca-l0-a1
   uid: job-uid
   creationTimestamp: '2026-03-01T10:00:00Z'
   labels: {fabricbench.dev/leg: '0', fabricbench.dev/attempt: '1'}
   ownerReferences:
-  - {apiVersion: fabricbench.dev/v1alpha1, kind: BenchmarkRun, name: r, uid: run-uid, controller: true}
+  - {apiVersion: fabricbench.dev/v1alpha1, kind: BenchmarkRun, name: r, uid: a, controller: true}
 spec: {suspend: false, template: {}}
 status:
   conditions:
@@ -150,7 +176,7 @@ status:
 ",
     )
     .unwrap();
-    let started_at = |job: &Job| JobState::from_job(job, "run-uid").unwrap().started_at;
+    let started_at = |job: &Job| JobState::from_job(job, "a").unwrap().started_at;
     assert_eq!(started_at(&job), None, "the time in the queue does not count");
     let status = job.status.as_mut().unwrap();
     status.conditions.as_mut().unwrap()[0].status = "False".to_owned();

@@ -10,9 +10,10 @@ use snafu::ensure;
 
 use super::part::content;
 use super::{
-    ChainError, FullSnafu, IncompleteSnafu, MAX_APPEND_BYTES, MAX_PARTS, OlderSnafu, Part, RecordChain,
-    next_digest,
+    ChainError, ForeignSnafu, FullSnafu, IncompleteSnafu, MAX_APPEND_BYTES, MAX_PARTS, OlderSnafu, Part,
+    RecordChain, next_digest,
 };
+use crate::run_controller::build::labels;
 
 /// Size of the decompression buffer, in bytes.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -20,16 +21,22 @@ const BUFFER_BYTES: usize = 64 * 1024;
 /// Reads the parts of a run in order.
 #[derive(Debug, Default)]
 pub struct ChainReader {
+    /// UID of the run.
+    run_uid: String,
     last: Option<Part>,
     /// The digest in the status, until it is found in the chain.
     expected: Option<String>,
 }
 
 impl ChainReader {
-    /// Creates a reader that starts at part 0. `expected` is the digest in the run's status: the chain must contain it,
+    /// Creates a reader for the records of the run with `run_uid` that starts at part 0. `expected` is the digest in the run's status: the chain must contain it,
     /// and may continue after it, because parts are written before the status.
-    pub fn new(expected: Option<String>) -> Self {
-        Self { last: None, expected }
+    pub fn new(run_uid: &str, expected: Option<String>) -> Self {
+        Self {
+            run_uid: run_uid.to_owned(),
+            last: None,
+            expected,
+        }
     }
 
     /// Returns the index of the next part to read.
@@ -40,12 +47,16 @@ impl ChainReader {
     /// Verifies the next part, then passes its lines to `consume` in pieces that may end within a line.
     ///
     /// # Errors
-    /// Returns an error if the part does not continue the previous part, is invalid, or exceeds the maximum number of
+    /// Returns an error if the run does not control the part, or if the part does not continue the previous part, is invalid, or exceeds the maximum number of
     /// parts.
     pub fn read(&mut self, object: &ConfigMap, mut consume: impl FnMut(&[u8])) -> Result<(), ChainError> {
         let mut part = self.last.as_ref().map_or_else(Part::first, Part::next);
         let number = part.number;
         ensure!(number < MAX_PARTS, FullSnafu);
+        ensure!(
+            labels::is_controlled_by(&object.metadata, &self.run_uid),
+            ForeignSnafu { part: number }
+        );
         let broken = |reason: String| ChainError::Broken { part: number, reason };
         let content = content(object).map_err(|key| IncompleteSnafu { part: number, key }.build())?;
         if content.previous != hex(&part.previous) {

@@ -36,7 +36,7 @@ fn write_chain(texts: &[Vec<u8>]) -> (RecordChain, Vec<ConfigMap>) {
 }
 
 fn read(objects: &[ConfigMap], expected: Option<&str>) -> Result<(RecordChain, Vec<u8>), ChainError> {
-    let mut reader = ChainReader::new(expected.map(str::to_owned));
+    let mut reader = ChainReader::new("uid", expected.map(str::to_owned));
     let mut lines = Vec::new();
     for object in objects {
         reader.read(object, |piece| lines.extend_from_slice(piece))?;
@@ -155,5 +155,21 @@ proptest! {
         let (again, lines) = read(&objects, None).unwrap();
         prop_assert_eq!(again, chain);
         prop_assert_eq!(lines, texts.concat());
+    }
+}
+
+#[test]
+fn part_that_another_owner_controls_is_rejected() {
+    let (_, objects) = write_chain(&[b"a\n".to_vec()]);
+    let not_ours: [fn(&mut ConfigMap); 3] = [
+        |part| part.metadata.owner_references = None,
+        |part| part.metadata.owner_references.as_mut().unwrap()[0].controller = None,
+        |part| part.metadata.owner_references.as_mut().unwrap()[0].uid = "other".to_owned(),
+    ];
+    for change in not_ours {
+        let mut part = objects[0].clone();
+        change(&mut part);
+        let error = read(&[part], None).unwrap_err();
+        assert!(matches!(error, ChainError::Foreign { part: 0 }), "{error}");
     }
 }

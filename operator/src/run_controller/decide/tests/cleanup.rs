@@ -40,10 +40,11 @@ fn deletion_waits_for_pods_reports_stuck_ones_and_abandons_them_on_request() {
         decision
             .cleanup_blocked
             .unwrap()
+            .message
             .starts_with("pod p-1 on node-1 is stuck terminating")
     );
     let node = scene.pods[0].node.take();
-    let message = scene.decide().cleanup_blocked.unwrap();
+    let message = scene.decide().cleanup_blocked.unwrap().message;
     assert!(
         message.starts_with("pod p-1 is stuck terminating: it is not on a node"),
         "{message}"
@@ -59,6 +60,28 @@ fn deletion_waits_for_pods_reports_stuck_ones_and_abandons_them_on_request() {
         matches!(scene.decide().action, Action::Wait { until: Some(_) }),
         "the live list still contains pods"
     );
+}
+
+#[test]
+fn pod_of_a_foreign_job_is_named_and_abandoned_on_request() {
+    let mut scene = Scene::running();
+    scene.deleting = true;
+    scene.jobs.clear();
+    scene.pods.truncate(1);
+    scene.pods[0].job_uid = "foreign".to_owned();
+    let decision = scene.decide();
+    assert_eq!(decision.action, Action::Wait { until: None });
+    let blocked = decision.cleanup_blocked.unwrap();
+    assert_eq!(blocked.reason, Reason::ForeignPod);
+    assert!(
+        blocked.message.starts_with("pod p-0") && blocked.message.contains("UID foreign"),
+        "{}",
+        blocked.message
+    );
+    scene.release_pods = true;
+    assert_eq!(scene.decide().action, Action::ListPods);
+    scene.live_pods = Some(scene.pods.clone());
+    assert_eq!(scene.decide().action, Action::RemoveFinalizer);
 }
 
 #[test]

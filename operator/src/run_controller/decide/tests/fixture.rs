@@ -65,7 +65,13 @@ pub(super) fn failure_end_record(reason: FailureReason) -> EndRecord {
 }
 
 fn pod(rank: u32) -> PodState {
-    PodState::new(attempt(0, 1), rank, format!("p-{rank}"), format!("pod-{rank}"))
+    PodState::new(
+        attempt(0, 1),
+        "job",
+        rank,
+        &format!("p-{rank}"),
+        &format!("pod-{rank}"),
+    )
 }
 
 impl Scene {

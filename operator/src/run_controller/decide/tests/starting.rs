@@ -164,6 +164,20 @@ fn pending_clock_stops_while_another_gang_occupies_the_nodes() {
 }
 
 #[test]
+fn pods_of_another_job_are_not_workers() {
+    let mut scene = Scene::starting();
+    scene.start(0, 1010);
+    scene.start(1, 1020);
+    for pod in &mut scene.pods {
+        pod.job_uid = "foreign".to_owned();
+    }
+    assert_eq!(
+        pending(&scene.decide()),
+        ("PodsStarting", "0 of 2 workers are running")
+    );
+}
+
+#[test]
 fn missing_pods_are_reported_after_a_timeout() {
     let mut scene = Scene::starting();
     scene.pods.truncate(1);

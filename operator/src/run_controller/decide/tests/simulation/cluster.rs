@@ -123,11 +123,11 @@ impl Cluster {
             started_at: None,
         });
         if !self.queued {
-            self.create_pods(attempt, &uid);
+            self.create_pods(attempt, &uid, &uid);
         }
     }
 
-    fn create_pods(&mut self, attempt: AttemptId, prefix: &str) {
+    fn create_pods(&mut self, attempt: AttemptId, job_uid: &str, prefix: &str) {
         for rank in 0..WORKERS {
             let pod_uid = format!("{prefix}-{rank}");
             if rank == 0 {
@@ -138,7 +138,7 @@ impl Cluster {
                 self.logs.insert(pod_uid.clone(), log);
             }
             self.pods
-                .push(PodState::new(attempt, rank, pod_uid.clone(), pod_uid));
+                .push(PodState::new(attempt, job_uid, rank, &pod_uid, &pod_uid));
         }
     }
 
@@ -151,11 +151,12 @@ impl Cluster {
             return;
         }
         job.suspended = !admitted;
-        let (attempt, prefix) = (job.attempt, format!("{}-{}", job.uid, self.now));
+        let (attempt, uid) = (job.attempt, job.uid.clone());
+        let prefix = format!("{uid}-{}", self.now);
         self.pods.retain(|pod| pod.attempt != attempt);
         if admitted {
             self.now += 1;
-            self.create_pods(attempt, &prefix);
+            self.create_pods(attempt, &uid, &prefix);
         }
     }
 
