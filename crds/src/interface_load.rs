@@ -12,6 +12,10 @@ use crate::record::MAX_LINE_BYTES;
 /// Interval between two heartbeats that the coordinator and a worker send to each other.
 pub const HEARTBEAT: Duration = Duration::from_secs(2);
 
+/// Fraction of the payload that byte counters must cover. Headers can only increase the counters. The tolerance of 1%
+/// allows for counters that are read while the last frame is still in flight.
+pub const COVERAGE: f64 = 0.99;
+
 /// Largest headers and trailers of a packet, in bytes, that an interface counts. TCP over IPv6 has at most 118: Ethernet 14,
 /// VLAN tag 4 (IEEE 802.1Q), IPv6 40 (RFC 8200), TCP 60 with all options (RFC 9293). RoCE v2 has at most 106: Ethernet,
 /// VLAN tag and IPv6, UDP 8, and of InfiniBand BTH 12, RETH 16, immediate data 4, ICRC 4 and FCS 4 (InfiniBand Architecture

@@ -32,8 +32,8 @@ pub enum FrameError {
         /// Error returned by the system call.
         source: io::Error,
     },
-    /// The line is not a valid message, or the message cannot be serialized.
-    #[snafu(display("invalid message: {source}"))]
+    /// The line is not a valid message, or the message cannot be serialized. The parser's words are only in the source.
+    #[snafu(display("the message does not have the expected form"))]
     Syntax {
         /// Error returned by the JSON parser or serializer.
         source: serde_json::Error,

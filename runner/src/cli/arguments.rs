@@ -90,7 +90,7 @@ fn names_remote_segment(flags: &[String]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use clap::{CommandFactory, Parser};
 
     use super::*;
     use crate::cli::Cli;
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(rewritten("x transfer-engine"), "x target");
         assert_eq!(
             rewritten("x transfer-engine --remote_segment="),
-            "x target --remote_segment="
+            "x target --remote-segment="
         );
         assert_eq!(
             rewritten("x transfer-engine -remote_segment mySegment --threads 8"),
@@ -125,6 +125,29 @@ mod tests {
         );
         assert_eq!(rewritten("x starway --help"), "help");
         assert_eq!(rewritten("x starway --role client -h"), "x connect -h");
+    }
+
+    #[test]
+    fn both_roles_accept_the_names_of_both_segments() {
+        for line in [
+            "x transfer-engine --remote_segment= --local_segment=127.0.0.1:80",
+            "x transfer-engine --local_segment=own --remote_segment=a",
+        ] {
+            let words = rewritten(line);
+            Cli::try_parse_from(words.split_whitespace()).unwrap();
+        }
+        let CommandLine::Arguments(words) = rewrite(
+            ["x", "transfer-engine", "--remote_segment", ""]
+                .map(OsString::from)
+                .to_vec(),
+            &mut Cli::command(),
+        )
+        .unwrap() else {
+            panic!("help");
+        };
+        assert!(Cli::try_parse_from(words).is_ok());
+        let error = Cli::try_parse_from(rewritten("x target --check=maybe").split_whitespace()).unwrap_err();
+        assert!(error.to_string().contains("invalid value 'maybe'"), "{error}");
     }
 
     #[test]

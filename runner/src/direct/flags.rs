@@ -13,7 +13,7 @@ use crds::v1alpha1::{
 };
 
 use super::assignment::LocalChoices;
-use super::request::{Request, RequestError, RequestedScenario, RequestedTransport, transport_names};
+use super::request::{Request, RequestError, RequestedScenario, RequestedTransport, bounds, transport_names};
 
 /// Environment variable from which UCX reads its transports.
 const UCX_TLS: &str = "UCX_TLS";
@@ -84,53 +84,53 @@ pub struct ScenarioFlags {
     pub large_bytes: Option<Size>,
     /// Measured messages in large-array [default: 3]
     #[arg(long, value_name = "COUNT",
-        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
+        allow_negative_numbers = true, value_parser = whole_number(bounds::OPERATIONS))]
     pub large_iterations: Option<u32>,
     /// Warm-up messages in large-array [default: 1]
     #[arg(long, value_name = "COUNT",
-        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
+        allow_negative_numbers = true, value_parser = whole_number(bounds::WARMUP))]
     pub large_warmup: Option<u32>,
     /// Message size in small-messages [default: 1Ki]
     #[arg(long, value_name = "SIZE")]
     pub small_bytes: Option<Size>,
     /// Measured batches in small-messages [default: 10]
     #[arg(long, value_name = "COUNT",
-        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
+        allow_negative_numbers = true, value_parser = whole_number(bounds::OPERATIONS))]
     pub small_iterations: Option<u32>,
     /// Warm-up batches in small-messages [default: 2]
     #[arg(long, value_name = "COUNT",
-        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
+        allow_negative_numbers = true, value_parser = whole_number(bounds::WARMUP))]
     pub small_warmup: Option<u32>,
     /// Messages per batch in small-messages, all in flight together [default: 64]
     #[arg(long, visible_alias = "concurrency", value_name = "COUNT",
-        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
+        allow_negative_numbers = true, value_parser = whole_number(bounds::CONCURRENCY))]
     pub small_concurrency: Option<u32>,
     /// Measured round trips in pingpong-flag [default: 1000]
     #[arg(long, value_name = "COUNT",
-        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
+        allow_negative_numbers = true, value_parser = whole_number(bounds::OPERATIONS))]
     pub flag_iterations: Option<u32>,
     /// Warm-up round trips in pingpong-flag [default: 100]
     #[arg(long, value_name = "COUNT",
-        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
+        allow_negative_numbers = true, value_parser = whole_number(bounds::WARMUP))]
     pub flag_warmup: Option<u32>,
     /// Chunk size in streaming-duplex [default: 4Mi]
     #[arg(long, value_name = "SIZE")]
     pub stream_bytes: Option<Size>,
     /// Measured chunks per direction in streaming-duplex [default: 64]
-    #[arg(long, value_name = "COUNT",
-        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
+    #[arg(long, visible_alias = "iterations", value_name = "COUNT",
+        allow_negative_numbers = true, value_parser = whole_number(bounds::OPERATIONS))]
     pub stream_iterations: Option<u32>,
     /// Warm-up chunks per direction in streaming-duplex [default: 8]
     #[arg(long, value_name = "COUNT",
-        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
+        allow_negative_numbers = true, value_parser = whole_number(bounds::WARMUP))]
     pub stream_warmup: Option<u32>,
     /// Chunks in flight per direction in streaming-duplex [default: 4]
     #[arg(long, value_name = "COUNT",
-        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
+        allow_negative_numbers = true, value_parser = whole_number(bounds::WINDOW))]
     pub stream_window: Option<u32>,
     /// Number of rails on each side, each with a separate device.
     #[arg(long, value_name = "COUNT", default_value_t = 1,
-        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
+        allow_negative_numbers = true, value_parser = whole_number(bounds::RAILS))]
     pub rails: u32,
     /// Kind of memory to use on both sides.
     #[arg(long, value_enum, default_value_t = MemoryName::Heap)]
@@ -140,7 +140,7 @@ pub struct ScenarioFlags {
     pub no_integrity: bool,
     /// Maximum duration of a scenario, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 300,
-        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
+        allow_negative_numbers = true, value_parser = whole_number(bounds::CASE_SECONDS))]
     pub case_timeout: u32,
 }
 
@@ -224,7 +224,7 @@ impl TransportFlags {
         // The note is lost if standard error is closed.
         let _ = writeln!(
             io::stderr(),
-            "no transport is set: using {}; --tls selects other UCX transports, and --provider selects libfabric",
+            "no transport is set: using {}; --provider selects another libfabric provider, and --tls selects UCX",
             default.flag()
         );
         Ok(default)
@@ -348,9 +348,17 @@ impl ScenarioFlags {
 
 fn ucx_transports(list: &str) -> Result<Vec<UcxTransport>, RequestError> {
     let names = list.split(',').map(str::trim);
-    names
-        // The runner always adds `self`.
-        .filter(|name| *name != "self")
+    // The runner always adds `self`.
+    let others: Vec<&str> = names.filter(|name| *name != "self").collect();
+    if others.is_empty() {
+        let reason = format!(
+            "(or {UCX_TLS}) contains only self, which connects a process to itself: name a transport between two processes, \
+             such as sm or tcp"
+        );
+        return Err(RequestError::new("--tls", reason));
+    }
+    others
+        .into_iter()
         .map(|name| {
             UcxTransport::from_name(name).ok_or_else(|| {
                 let reason = format!(
@@ -378,115 +386,4 @@ fn provider(name: &str) -> Result<LibfabricProvider, RequestError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-
-    #[derive(Debug, Parser)]
-    struct Flags {
-        #[command(flatten)]
-        transport: TransportFlags,
-        #[command(flatten)]
-        scenarios: ScenarioFlags,
-    }
-
-    fn parse(arguments: &str) -> Flags {
-        let arguments = ["runner"].into_iter().chain(arguments.split_whitespace());
-        Flags::try_parse_from(arguments).unwrap()
-    }
-
-    fn transport(arguments: &str, variable: Option<(&str, &str)>) -> Result<String, String> {
-        let get = |name: &str| {
-            variable
-                .filter(|(set, _)| *set == name)
-                .map(|(_, value)| value.to_owned())
-        };
-        let default = RequestedTransport::Ucx {
-            transports: vec![UcxTransport::All],
-            rails: 1,
-        };
-        let found = parse(arguments).transport.transport_or(default, get);
-        found.map(|found| found.flag()).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn flags_take_precedence_over_variables() {
-        let tls = Some((UCX_TLS, "sm,self"));
-        assert_eq!(transport("--tls rc,sm", tls).unwrap(), "--tls rc,sm");
-        assert_eq!(transport("", tls).unwrap(), "--tls sm");
-        assert_eq!(transport("--provider shm", tls).unwrap(), "--provider shm");
-        let provider = Some((FI_PROVIDER, "verbs"));
-        assert_eq!(
-            transport("--library libfabric", provider).unwrap(),
-            "--provider verbs;ofi_rxm"
-        );
-        let replaced = parse("--tls tcp")
-            .transport
-            .replaced_variables(|_| Some("sm".into()));
-        assert_eq!(replaced[UCX_TLS], "tcp,self");
-        assert!(
-            parse("--tls tcp")
-                .transport
-                .replaced_variables(|_| None)
-                .is_empty()
-        );
-    }
-
-    #[test]
-    fn suggests_a_name_if_the_transport_is_unknown_and_has_a_default() {
-        assert_eq!(transport("", None).unwrap(), "--tls all");
-        assert_eq!(
-            transport("--tls posix,rc_mlx5,self", None).unwrap(),
-            "--tls posix,rc_x"
-        );
-        assert!(
-            transport("--library libfabric", None)
-                .unwrap_err()
-                .contains("--provider tcp")
-        );
-        let error = transport("--tls tpc", None).unwrap_err();
-        assert!(
-            error.contains("\"tpc\"") && error.contains("use all,tcp,sm,posix"),
-            "{error}"
-        );
-        let error = transport("--provider udp", None).unwrap_err();
-        assert!(
-            error.contains("\"udp\"") && error.contains("efa-direct"),
-            "{error}"
-        );
-        assert!(transport("--library libfabric --tls tcp", None).is_err());
-        assert!(transport("--library ucx --provider tcp", None).is_err());
-    }
-
-    #[test]
-    fn scenarios_form_a_list_and_unset_settings_have_the_suite_defaults() {
-        let flags =
-            parse("--scenarios pingpong-flag large-array --large-bytes 512Mi --concurrency 8").scenarios;
-        let spec = RequestedTransport::Ucx {
-            transports: vec![UcxTransport::Tcp],
-            rails: 1,
-        };
-        let request = flags.request(String::new(), spec.clone());
-        let expected = [
-            RequestedScenario::PingpongFlag(PingpongFlag::default()),
-            RequestedScenario::LargeArray(LargeArray {
-                sizes: vec![Size(512 << 20)],
-                ..LargeArray::default()
-            }),
-        ];
-        assert_eq!(request.scenarios, expected);
-        assert_eq!(flags.small_concurrency, Some(8));
-        let all = parse("").scenarios.request(String::new(), spec);
-        let names: Vec<_> = all.scenarios.iter().map(RequestedScenario::name).collect();
-        assert_eq!(
-            names,
-            [
-                "large-array",
-                "small-messages",
-                "pingpong-flag",
-                "streaming-duplex"
-            ]
-        );
-    }
-}
+mod tests;

@@ -3,7 +3,7 @@
 //! A request can only select scenarios and numbers. It contains no path, no environment variable and no library
 //! setting, so that a client cannot make the server load or write a file.
 
-mod bounds;
+pub mod bounds;
 mod limits;
 mod scenario;
 mod segment;
@@ -85,11 +85,7 @@ impl Request {
             }
         );
         self.transport.check(limits.transport.as_ref())?;
-        check_within(
-            "--case-timeout",
-            self.case_timeout_seconds.into(),
-            1..=MAX_CASE_SECONDS.into(),
-        )?;
+        check_within("--case-timeout", self.case_timeout_seconds, bounds::CASE_SECONDS)?;
         ensure!(
             !self.scenarios.is_empty(),
             RequestSnafu {

@@ -164,7 +164,7 @@ fn add_scenario(text: &mut String, scenario: &ScenarioReport) {
         add(text, "omitted", &format!("{name}: {reason}"));
     }
     for warning in &scenario.warnings {
-        add(text, "disturbed", warning);
+        add(text, "warning", warning);
     }
     match (scenario.state, &scenario.failure) {
         (ScenarioState::Failed, Some(failure)) => add(text, "failed", failure),

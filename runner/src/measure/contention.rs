@@ -70,14 +70,16 @@ struct Waits {
 }
 
 impl Waits {
-    /// Waits in `after`, less those in `before`. A thread that is missing there started later.
-    fn between(before: &[ThreadWait], after: &[ThreadWait]) -> Self {
+    /// Waits in `after`, less those in `before`, of which each is at most `interval_nanos`: the kernel counts a wait when
+    /// it ends, so it may have begun before the first reading. A thread that is missing there started later.
+    fn between(before: &[ThreadWait], after: &[ThreadWait], interval_nanos: u64) -> Self {
         after.iter().fold(Self::default(), |waits, wait| {
             let earlier = before.binary_search_by_key(&wait.thread, |earlier| earlier.thread);
             let earlier = earlier.ok().and_then(|index| before.get(index));
             let nanos = wait
                 .nanos
-                .saturating_sub(earlier.map_or(0, |earlier| earlier.nanos));
+                .saturating_sub(earlier.map_or(0, |earlier| earlier.nanos))
+                .min(interval_nanos);
             Self {
                 sum: waits.sum.saturating_add(nanos),
                 longest: waits.longest.max(nanos),
@@ -121,8 +123,9 @@ impl ContentionCounters {
     /// Contention since `before`; `None` if the kernel reports neither run-queue waits nor the use of the CPUs.
     pub fn since(&self, before: &ContentionReading) -> Option<CpuContention> {
         let after = self.read();
+        let interval_nanos = after.taken.saturating_sub(before.taken);
         let waits = after.waits.as_deref().zip(before.waits.as_deref());
-        let waits = waits.map(|(after, before)| Waits::between(before, after));
+        let waits = waits.map(|(after, before)| Waits::between(before, after, interval_nanos));
         let busy = after.busy_ticks.zip(before.busy_ticks).map(|(after, before)| {
             after
                 .saturating_sub(before)
@@ -132,7 +135,7 @@ impl ContentionCounters {
             return None;
         }
         Some(CpuContention {
-            interval_nanos: after.taken.saturating_sub(before.taken),
+            interval_nanos,
             run_queue_nanos: waits.map(|waits| waits.sum),
             longest_run_queue_nanos: waits.map(|waits| waits.longest),
             cpus: busy.map(|_| cpu_list::format(self.cpus.iter().copied())),
@@ -291,6 +294,15 @@ mod tests {
             (found.cpus.as_deref(), found.busy_nanos),
             (Some("0-1"), Some(20_000_000))
         );
+    }
+
+    #[test]
+    fn a_wait_that_began_before_the_interval_counts_only_within_it() {
+        let wait = |thread, nanos| ThreadWait { thread, nanos };
+        let before = [wait(7, 100), wait(8, 100)];
+        let after = [wait(7, 3_100), wait(8, 150), wait(9, 4_000)];
+        let found = Waits::between(&before, &after, 200);
+        assert_eq!((found.longest, found.sum), (200, 450));
     }
 
     #[test]

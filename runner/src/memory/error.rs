@@ -15,11 +15,11 @@ pub enum MemoryError {
         kind: MemoryKind,
     },
     /// The kind or size is not available on this machine.
-    #[snafu(display("cannot provide {bytes} bytes of {kind:?} memory: {message}"))]
+    #[snafu(display("cannot provide {}{kind:?} memory: {message}", amount(*bytes)))]
     Unavailable {
         /// Requested kind.
         kind: MemoryKind,
-        /// Requested size in bytes.
+        /// Requested size in bytes; 0 if none can be had of any size.
         bytes: usize,
         /// Cause and fix.
         message: String,
@@ -82,6 +82,14 @@ pub enum MemoryError {
     },
 }
 
+/// The number of bytes, for a message; empty for 0, which stands for any number.
+fn amount(bytes: usize) -> String {
+    match bytes {
+        0 => String::new(),
+        _ => format!("{bytes} bytes of "),
+    }
+}
+
 fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
@@ -104,5 +112,27 @@ impl From<MemoryError> for CaseFailure {
             reason: error.reason(),
             message: error.to_string(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_no_size_can_be_had_of_is_reported_without_a_size() {
+        let message = |bytes| {
+            let error = MemoryError::Unavailable {
+                kind: MemoryKind::Cuda,
+                bytes,
+                message: "no CUDA driver".into(),
+            };
+            error.to_string()
+        };
+        assert_eq!(message(0), "cannot provide Cuda memory: no CUDA driver");
+        assert_eq!(
+            message(8),
+            "cannot provide 8 bytes of Cuda memory: no CUDA driver"
+        );
     }
 }

@@ -171,10 +171,7 @@ fn requests_that_do_not_fit_the_segment_are_rejected_with_its_name() {
             &["--shmfs"],
             "use the same --shmfs, --use-dram and --use-vram as on the target",
         ),
-        (
-            &["--duration", "0"],
-            "--duration is 0: choose a number from 1 to 1800",
-        ),
+        (&["--duration", "0"], "use a whole number from 1 to 1800"),
     ] {
         // Later flags override the flags of the printed command.
         let output = target.initiator(flags);

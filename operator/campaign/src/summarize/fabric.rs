@@ -22,11 +22,11 @@ mod software;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::assignment::{Pass, Workload};
+pub use crds::interface_load::COVERAGE;
 use crds::v1alpha1::FabricProof;
 use serde::Serialize;
 
 pub(super) use log_lines::warnings as log_warnings;
-pub use reading::COVERAGE;
 
 use self::control::ControlSides;
 use self::reading::{InterfaceReading, ReadSide, Traffic};

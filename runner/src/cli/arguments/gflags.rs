@@ -58,7 +58,8 @@ pub(super) fn rewrite(words: &[&str], command: &Command) -> Vec<String> {
             (FlagKind::Switch, Some(true)) => rewritten.push(format!("--{name}")),
             (FlagKind::Switch, Some(false)) => {}
             (_, Some(value)) => rewritten.push(format!("--{name}={value}")),
-            (_, None) => rewritten.push(word.to_owned()),
+            // The command reports the value.
+            (_, None) => rewritten.push(format!("--{name}={}", value.unwrap_or_default())),
         }
     }
     rewritten
@@ -155,7 +156,8 @@ mod tests {
             ("--size 65536 -batch=16", "--size 65536 --batch=16"),
             ("--report_unit=GiB", "--report-unit=GiB"),
             // The command reports these.
-            ("--integrity_check=maybe", "--integrity_check=maybe"),
+            ("--integrity_check=maybe", "--integrity-check=maybe"),
+            ("--noallow_emulation=1", "--noallow_emulation=1"),
             ("--nothreads", "--nothreads"),
             ("--unknown_flag=1 -h a", "--unknown_flag=1 -h a"),
         ] {

@@ -1,6 +1,6 @@
 //! Checks whether a measurement is incorrect or was disturbed. Performs no I/O.
 
-use crds::interface_load::InterfaceLoad;
+use crds::interface_load::{COVERAGE, InterfaceLoad};
 use crds::record::{
     CpuContention, FabricFacts, LINE_RATE_TOLERANCE, MAX_FOREIGN_CPU_SHARE, MAX_RUN_QUEUE_SHARE, Posted,
     SideReport,
@@ -80,6 +80,7 @@ pub(super) fn warnings(sides: [&SideReport; 2], two_way: bool) -> Vec<String> {
         }
         found.extend(contended(name, side, peer));
         found.extend(shared_interfaces(name, side, peer, two_way));
+        found.extend(unused_interfaces(name, side));
         if side.governor_changed {
             found.push(format!(
                 "{name}: the CPU frequency governor changed; set it before the measurement"
@@ -160,4 +161,26 @@ fn shared_interfaces(name: &str, side: &SideReport, peer: &SideReport, two_way: 
         })
     });
     shared.collect()
+}
+
+/// Says that the interfaces of the side `name` counted less than the payload that it posted; `None` if their counts cover it.
+fn unused_interfaces(name: &str, side: &SideReport) -> Option<String> {
+    let posted: u64 = side.posted.as_ref()?.counters.bytes_per_rail.iter().sum();
+    // The payload of reads arrives, and that of writes is sent.
+    let counted: u64 = side
+        .interfaces
+        .iter()
+        .map(|delta| delta.tx_bytes.max(delta.rx_bytes))
+        .sum();
+    // A software RDMA device counts packets, and the bytes are those of the interface below it.
+    let counts_bytes = side.interfaces.iter().all(|delta| delta.software.is_none());
+    if !counts_bytes || side.interfaces.is_empty() || counted as f64 >= posted as f64 * COVERAGE {
+        return None;
+    }
+    let names: Vec<&str> = side.interfaces.iter().map(|delta| delta.name.as_str()).collect();
+    Some(format!(
+        "{name}: {} counted {counted} bytes for {posted} bytes of payload, so the payload used another path, and the results say \
+         nothing about this interface; between two addresses of one machine, the kernel uses lo: measure from another machine",
+        names.join(", ")
+    ))
 }

@@ -1,4 +1,6 @@
-use crds::record::{LibraryFacts, PingReport, PostingCounters, RailFacts, SideReport, Simultaneous};
+use crds::record::{
+    InterfaceDelta, LibraryFacts, PingReport, PostingCounters, RailFacts, SideReport, Simultaneous,
+};
 use crds::v1alpha1::{LargeArray, PingpongFlag, SmallMessages, StreamingDuplex};
 
 use super::*;
@@ -213,4 +215,35 @@ fn an_incorrect_measurement_has_no_metrics() {
     };
     let fast = side(8_000_000, 1_000_000, &[1_000_000]);
     assert!(reason(fast, Some(&fabric)).contains("line rate of 1 Gbit/s"));
+}
+
+#[test]
+fn an_interface_that_did_not_carry_the_payload_is_named() {
+    let warnings = |tx_bytes, rx_bytes| {
+        let mut client = side(8_000_000, 1_000_000, &[1_000_000]);
+        client.interfaces = vec![InterfaceDelta {
+            name: "eth0".into(),
+            tx_bytes,
+            rx_bytes,
+            rails: vec![0],
+            tx_packets: None,
+            rx_packets: None,
+            software: None,
+            retransmits: None,
+            interval_nanos: 0,
+            line_bits_per_second: None,
+        }];
+        let measurement = measurement(client, SideReport::default());
+        compute(&large_array_scenario(), &measurement, [None; 2])
+            .unwrap()
+            .warnings
+    };
+    for (sent, received) in [(8_000_100, 0), (7_990_000, 500), (0, 8_000_100)] {
+        assert_eq!(warnings(sent, received), Vec::<String>::new());
+    }
+    for sent in [0, 4_000_000] {
+        let found = warnings(sent, 0).concat();
+        let expected = format!("client: eth0 counted {sent} bytes for 8000000 bytes of payload");
+        assert!(found.starts_with(&expected), "{found}");
+    }
 }

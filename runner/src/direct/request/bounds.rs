@@ -1,12 +1,35 @@
 //! Checks individual values, and defines the error that names a value's flag. Performs no I/O.
 
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use crds::units::Size;
 use snafu::{Snafu, ensure};
 
 /// Maximum number of measured or warm-up operations of a scenario, so that every latency sample is stored.
-pub const MAX_OPERATIONS: u64 = 1_000_000;
+pub const MAX_OPERATIONS: u32 = 1_000_000;
+/// Numbers of rails.
+pub const RAILS: RangeInclusive<u32> = 1..=64;
+/// Time limits of a scenario, in seconds.
+pub const CASE_SECONDS: RangeInclusive<u32> = 1..=super::MAX_CASE_SECONDS;
+/// Numbers of small messages in a batch.
+pub const CONCURRENCY: RangeInclusive<u32> = 1..=256;
+/// Numbers of chunks in flight in each direction.
+pub const WINDOW: RangeInclusive<u32> = 1..=4096;
+/// Numbers of requests in a batch to a segment.
+pub const BATCH: RangeInclusive<u32> = 1..=256;
+/// Numbers of threads of a segment.
+pub const THREADS: RangeInclusive<u32> = 1..=64;
+/// Numbers of warm-up batches of each thread of a segment.
+pub const WARMUP_BATCHES: RangeInclusive<u32> = 1..=3000;
+/// Durations of the measurement of a segment, in seconds. A case may take twice as long.
+pub const DURATION_SECONDS: RangeInclusive<u64> = 1..=super::MAX_CASE_SECONDS as u64 / 2;
+/// Numbers of decimal places of a rate.
+pub const PRECISION: RangeInclusive<u32> = 0..=9;
+/// Numbers of measured operations.
+pub const OPERATIONS: RangeInclusive<u32> = 1..=MAX_OPERATIONS;
+/// Numbers of warm-up operations.
+pub const WARMUP: RangeInclusive<u32> = 0..=MAX_OPERATIONS;
 
 /// Error returned for a request that is invalid or exceeds a server's limits.
 #[derive(Clone, Debug, PartialEq, Eq, Snafu)]
@@ -53,19 +76,19 @@ pub(super) fn check_size(
 
 /// Checks the number of measured operations.
 pub(super) fn check_operations(flag: &'static str, count: u32) -> Result<(), RequestError> {
-    check_within(flag, count.into(), 1..=MAX_OPERATIONS)
+    check_within(flag, count, OPERATIONS)
 }
 
 /// Checks the number of warm-up operations.
 pub(super) fn check_warmup(flag: &'static str, count: u32) -> Result<(), RequestError> {
-    check_within(flag, count.into(), 0..=MAX_OPERATIONS)
+    check_within(flag, count, WARMUP)
 }
 
 /// Checks that `value` is within `bounds`.
-pub(super) fn check_within(
+pub(super) fn check_within<T: Display + PartialOrd>(
     flag: &'static str,
-    value: u64,
-    bounds: RangeInclusive<u64>,
+    value: T,
+    bounds: RangeInclusive<T>,
 ) -> Result<(), RequestError> {
     ensure!(
         bounds.contains(&value),

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use snafu::ensure;
 
 use super::bounds::{
-    MAX_OPERATIONS, RequestError, RequestSnafu, check_operations, check_size, check_warmup, check_within,
+    self, MAX_OPERATIONS, RequestError, RequestSnafu, check_operations, check_size, check_warmup,
+    check_within,
 };
 
 /// Name of the scenario that transfers batches of requests to a segment.
@@ -132,10 +133,10 @@ impl RequestedScenario {
             }
             Self::SmallMessages(scenario) => {
                 check_size("--small-bytes", &scenario.sizes, max, SERVER_LIMIT)?;
-                check_within("--small-concurrency", scenario.concurrency.into(), 1..=256)?;
-                let batches = MAX_OPERATIONS / u64::from(scenario.concurrency);
-                check_within("--small-iterations", scenario.batches.into(), 1..=batches)?;
-                check_within("--small-warmup", scenario.warmup_batches.into(), 0..=batches)?;
+                check_within("--small-concurrency", scenario.concurrency, bounds::CONCURRENCY)?;
+                let batches = MAX_OPERATIONS / scenario.concurrency;
+                check_within("--small-iterations", scenario.batches, 1..=batches)?;
+                check_within("--small-warmup", scenario.warmup_batches, 0..=batches)?;
                 ensure!(
                     scenario.load.is_none(),
                     RequestSnafu {
@@ -151,7 +152,7 @@ impl RequestedScenario {
             }
             Self::StreamingDuplex(scenario) => {
                 check_size("--stream-bytes", &scenario.sizes, max, SERVER_LIMIT)?;
-                check_within("--stream-window", scenario.window.into(), 1..=4096)?;
+                check_within("--stream-window", scenario.window, bounds::WINDOW)?;
                 check_operations("--stream-iterations", scenario.iterations)?;
                 check_warmup("--stream-warmup", scenario.warmup)
             }

@@ -4,9 +4,9 @@ use crds::units::Size;
 use crds::v1alpha1::{MIN_VRAM_THREADS, MemoryKind, SegmentTransfer};
 use snafu::ensure;
 
-use super::bounds::{RequestError, RequestSnafu, check_size, check_within};
+use super::Request;
+use super::bounds::{self, RequestError, RequestSnafu, check_size, check_within};
 use super::limits::SegmentLimits;
-use super::{MAX_CASE_SECONDS, Request};
 
 /// Maximum size of a request to a segment, in bytes: the largest RDMA write that an EFA device supports.
 pub const MAX_REQUEST_BYTES: u64 = 1 << 30;
@@ -21,8 +21,6 @@ const SESSION_ALLOWANCE_SECONDS: u64 = 30;
 /// the target's own flags. Source: `buffer_capacity` in `transfer_engine_bench_v1.cpp` of Mooncake, which is never less
 /// than 1 GiB.
 const MIN_OFFERED_BYTES: u64 = 1 << 30;
-/// Longest measurement, in seconds. A case may take twice as long.
-const MAX_DURATION_SECONDS: u64 = MAX_CASE_SECONDS as u64 / 2;
 
 /// Number of bytes that all threads address in a batch: requests x size x threads.
 fn segment_bytes(scenario: &SegmentTransfer) -> u64 {
@@ -51,8 +49,8 @@ pub fn offered_bytes(scenario: &SegmentTransfer) -> u64 {
 pub fn check_segment_transfer(scenario: &SegmentTransfer) -> Result<(), RequestError> {
     let limit = "the largest RDMA write that an EFA device supports";
     check_size("--size", &scenario.sizes, Size(MAX_REQUEST_BYTES), limit)?;
-    check_within("--batch", scenario.batch.into(), 1..=256)?;
-    check_within("--threads", scenario.threads.into(), 1..=64)?;
+    check_within("--batch", scenario.batch, bounds::BATCH)?;
+    check_within("--threads", scenario.threads, bounds::THREADS)?;
     ensure!(
         !scenario.use_vram || scenario.threads >= MIN_VRAM_THREADS,
         RequestSnafu {
@@ -63,12 +61,16 @@ pub fn check_segment_transfer(scenario: &SegmentTransfer) -> Result<(), RequestE
             ),
         }
     );
-    check_within("--warmup-batches", scenario.warmup_batches.into(), 1..=3000)?;
-    check_within("--report-precision", scenario.report_precision.into(), 0..=9)?;
+    check_within(
+        "--warmup-batches",
+        scenario.warmup_batches,
+        bounds::WARMUP_BATCHES,
+    )?;
+    check_within("--report-precision", scenario.report_precision, bounds::PRECISION)?;
     check_within(
         "--duration",
         scenario.duration.0.as_secs(),
-        1..=MAX_DURATION_SECONDS,
+        bounds::DURATION_SECONDS,
     )?;
     let all = segment_bytes(scenario);
     ensure!(

@@ -3,7 +3,7 @@
 use crds::v1alpha1::{Libfabric, LibfabricProvider, TransportSpec, Ucx, UcxTransport};
 use serde::{Deserialize, Serialize};
 
-use super::bounds::{RequestError, check_within};
+use super::bounds::{self, RequestError, check_within};
 
 /// Library and transports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,7 +86,7 @@ impl RequestedTransport {
     /// # Errors
     /// Returns an error for the first value that is out of bounds or not accepted.
     pub(super) fn check(&self, accepted: Option<&Self>) -> Result<(), RequestError> {
-        check_within("--rails", self.rails().into(), 1..=64)?;
+        check_within("--rails", self.rails(), bounds::RAILS)?;
         if let Self::Ucx { transports, .. } = self {
             check_within("--tls", transports.len() as u64, 1..=8)
                 .map_err(|_| RequestError::new("--tls", "is empty or too long: specify 1 to 8 transports"))?;

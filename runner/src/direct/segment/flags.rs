@@ -7,7 +7,7 @@ use crds::v1alpha1::{MemoryKind, RateUnit, SegmentTransfer, SegmentWorkload};
 
 use crate::direct::flags::{LocalFlags, TransportFlags};
 use crate::direct::request::{
-    MAX_CASE_SECONDS, Request, RequestError, RequestedScenario, RequestedTransport,
+    MAX_CASE_SECONDS, Request, RequestError, RequestedScenario, RequestedTransport, bounds,
 };
 
 /// Additional time that a case gets for the warm-up and for the verification of all bytes.
@@ -24,7 +24,7 @@ pub struct SegmentFlags {
     pub local: LocalFlags,
     /// Number of rails on each side, each with a separate device.
     #[arg(long, value_name = "COUNT", default_value_t = 1,
-        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
+        allow_negative_numbers = true, value_parser = whole_number(bounds::RAILS))]
     pub rails: u32,
     /// Measure UCX even when it emulates reads and writes with messages, as it does over tcp.
     #[arg(long)]
@@ -52,29 +52,29 @@ pub struct SegmentFlags {
     pub use_vram: Option<bool>,
     /// Requests per batch, all in flight at once.
     #[arg(long, value_name = "COUNT", default_value_t = 16,
-        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
+        allow_negative_numbers = true, value_parser = whole_number(bounds::BATCH))]
     pub batch: u32,
     /// Request size.
     #[arg(long, value_name = "SIZE", default_value_t = Size(64 << 10))]
     pub size: Size,
     /// Duration of the measurement, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 10,
-        allow_negative_numbers = true, value_parser = whole_number(0..=u64::MAX))]
+        allow_negative_numbers = true, value_parser = whole_number(bounds::DURATION_SECONDS))]
     pub duration: u64,
     /// Threads, each with its own endpoints and memory. Thread t uses NUMA node t modulo the number of nodes.
     #[arg(long, value_name = "COUNT", default_value_t = 4,
-        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
+        allow_negative_numbers = true, value_parser = whole_number(bounds::THREADS))]
     pub threads: u32,
     /// Warm-up batches that each thread runs before the measurement. The first one is timed separately.
     #[arg(long, value_name = "COUNT", default_value_t = 10,
-        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
+        allow_negative_numbers = true, value_parser = whole_number(bounds::WARMUP_BATCHES))]
     pub warmup_batches: u32,
     /// Throughput unit.
     #[arg(long, value_parser = rate_unit, value_name = "UNIT", default_value_t = RateUnit::GB)]
     pub report_unit: RateUnit,
     /// Decimal places in the throughput.
     #[arg(long, value_name = "COUNT", default_value_t = 2,
-        allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
+        allow_negative_numbers = true, value_parser = whole_number(bounds::PRECISION))]
     pub report_precision: u32,
 }
 
@@ -291,6 +291,14 @@ mod tests {
         for unit in RateUnit::ALL {
             let flags = parse(&["--report-unit", &unit.to_string()]).unwrap();
             assert_eq!(flags.report_unit, unit);
+        }
+        for (flag, range) in [
+            ("--duration=-1", "from 1 to 1800"),
+            ("--threads=0", "from 1 to 64"),
+            ("--batch=257", "from 1 to 256"),
+        ] {
+            let error = parse(&[flag]).unwrap_err().to_string();
+            assert!(error.contains(&format!("use a whole number {range}")), "{error}");
         }
         let error = parse(&["--report-unit", "TB"]).unwrap_err().to_string();
         assert!(error.contains("GB, GiB, Gb, MB, MiB, Mb, KB, KiB, Kb"), "{error}");

@@ -1,6 +1,7 @@
 //! Initiator: measures batches of requests to a target's segment, and prints and writes the results. Uses TCP.
 
 use std::env;
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use clap::Args;
@@ -29,6 +30,9 @@ pub struct InitiatorFlags {
     /// Segment name, as printed by the target. For p2p, it is ADDRESS:PORT.
     #[arg(long, value_name = "NAME")]
     pub remote_segment: String,
+    /// Name of the initiator's own segment in the Transfer Engine Benchmark. It has no effect.
+    #[arg(long, value_name = "NAME", hide = true)]
+    pub local_segment: Option<String>,
     /// Metadata service.
     #[command(flatten)]
     pub metadata: MetadataFlags,
@@ -53,6 +57,17 @@ pub fn initiator(flags: &InitiatorFlags) -> Result<(), DirectError> {
     let variable = |name: &str| env::var(name).ok();
     let mut segment = flags.segment.clone();
     segment.local.check_devices(segment.rails)?;
+    if flags
+        .local_segment
+        .as_deref()
+        .is_some_and(|name| !name.is_empty())
+    {
+        // The note is lost if standard error is closed.
+        let _ = writeln!(
+            io::stderr(),
+            "--local-segment has no effect on an initiator: only a target publishes a segment"
+        );
+    }
     let default = RequestedTransport::segment_default(segment.rails);
     let transport = segment.transport.transport_or(default, variable)?;
     let run = run_id()?;
@@ -102,10 +117,11 @@ pub(super) fn host_and_port(flag: &'static str, text: &str) -> Result<(String, u
         Some((host.to_owned(), port.parse().ok()?)).filter(|_| !host.is_empty())
     });
     parsed.ok_or_else(|| {
-        RequestError::new(
-            flag,
-            format!("is `{text:.100}`: use ADDRESS:PORT, such as 192.168.1.10:17777"),
-        )
+        let reason = format!(
+            "is `{text:.100}`: use ADDRESS:PORT, such as 192.168.1.10:17777, or, for a free name, the same --metadata-type and \
+             --metadata-servers on both sides"
+        );
+        RequestError::new(flag, reason)
     })
 }
 
@@ -119,7 +135,11 @@ mod tests {
         assert_eq!(parse("node-1:80"), Ok(("node-1".to_owned(), 80)));
         assert_eq!(parse("[::1]:80"), Ok(("::1".to_owned(), 80)));
         for wrong in ["", "node", "node:", ":80", "node:66000"] {
-            assert!(parse(wrong).unwrap_err().contains("use ADDRESS:PORT"), "{wrong}");
+            let error = parse(wrong).unwrap_err();
+            assert!(
+                error.contains("use ADDRESS:PORT") && error.contains("--metadata-type"),
+                "{error}"
+            );
         }
     }
 }

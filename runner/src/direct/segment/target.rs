@@ -45,6 +45,9 @@ pub struct TargetFlags {
     /// Segment name. For p2p, it must be ADDRESS:PORT, and it sets --addr and --port. Defaults to the target's address.
     #[arg(long, value_name = "NAME")]
     pub local_segment: Option<String>,
+    /// Segment of another target. As in the Transfer Engine Benchmark, an empty name means that this process is the target.
+    #[arg(long, value_name = "NAME", hide = true)]
+    pub remote_segment: Option<String>,
     /// Metadata service.
     #[command(flatten)]
     pub metadata: MetadataFlags,
@@ -85,6 +88,11 @@ struct Offer<'a> {
 pub fn target(flags: &TargetFlags) -> Result<(), DirectError> {
     let variable = |name: &str| env::var(name).ok();
     let mut flags = flags.clone();
+    if let Some(name) = flags.remote_segment.as_deref().filter(|name| !name.is_empty()) {
+        let reason =
+            format!("is `{name:.100}`, but a target offers its own segment: use the initiator subcommand");
+        return Err(RequestError::new("--remote-segment", reason).into());
+    }
     flags.segment.local.check_devices(flags.segment.rails)?;
     let transport = flags
         .segment

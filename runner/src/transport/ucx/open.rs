@@ -6,6 +6,7 @@ use super::error::{no_device, rail_refused, refused};
 use super::ffi::{Config, Rail, RailConfig};
 use super::rules::configuration::{EffectiveConfiguration, RailConfiguration};
 use super::rules::emulation::{Conditions, Protocols};
+use super::rules::environment::NET_DEVICES;
 use super::rules::settings::{Setting, unused_settings};
 use super::rules::{devices, lanes};
 use crate::transport::turns::RailTurns;
@@ -52,6 +53,7 @@ pub(super) fn open(requested: &OpenConfig) -> Result<Ucx, TransportError> {
         variables: discovery::variables(),
         files: files.iter().map(|file| discovery::read_bounded(file)).collect(),
     };
+    let allowed = std::env::var(NET_DEVICES).ok();
     // Only the devices differ between rails.
     let first = configuration.rails.first();
     let protocols = Protocols::from_configuration(first.map_or("", |rail| rail.printed.as_str()));
@@ -91,7 +93,7 @@ pub(super) fn open(requested: &OpenConfig) -> Result<Ucx, TransportError> {
             ));
         }
         settings.retain(|name, _| !unused.contains(name));
-        lanes::check_resources(&spec, device.as_deref(), &resources)
+        lanes::check_resources(&spec, device.as_deref(), allowed.as_deref(), &resources)
             .map_err(|message| no_device("ucp_init", format!("rail {number}: {message}")))?;
         facts.push(rail_facts(device.as_deref()));
         names.push(device);

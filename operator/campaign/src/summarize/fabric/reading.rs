@@ -2,16 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crds::interface_load::InterfaceLoad;
+use crds::interface_load::{COVERAGE, InterfaceLoad};
 use crds::record::InterfaceDelta;
 
 use super::expected_traffic::ExpectedTraffic;
 use super::software;
 use crate::collect::{Case, Side};
-
-/// Fraction of the payload that byte counters must cover. Headers can only increase the counters. The tolerance of 1%
-/// allows for counters that are read while the last frame is still in flight.
-pub const COVERAGE: f64 = 0.99;
 
 /// Readings of one interface while overlapping cases ran.
 #[derive(Debug)]

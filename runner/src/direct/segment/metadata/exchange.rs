@@ -61,16 +61,16 @@ pub(super) fn exchange(
 }
 
 fn request_error(service: &str, error: ureq::Error) -> MetadataError {
-    let reason = error.to_string();
-    match error {
-        ureq::Error::Io(_)
-        | ureq::Error::Timeout(_)
-        | ureq::Error::HostNotFound
-        | ureq::Error::ConnectionFailed => MetadataError::Unreachable {
-            service: service.to_owned(),
-            reason,
-        },
-        _ => unexpected_response(service, &reason),
+    let reason = match error {
+        ureq::Error::Io(source) => source.to_string(),
+        ureq::Error::Timeout(_) => "there was no complete response in time".to_owned(),
+        ureq::Error::HostNotFound => "no address is known for the host name".to_owned(),
+        ureq::Error::ConnectionFailed => "the connection failed".to_owned(),
+        other => return unexpected_response(service, &other.to_string()),
+    };
+    MetadataError::Unreachable {
+        service: service.to_owned(),
+        reason,
     }
 }
 

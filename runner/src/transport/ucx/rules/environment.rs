@@ -2,6 +2,9 @@
 
 use crds::v1alpha1::{Ucx, UcxTransport};
 
+/// Variable with the network devices that UCX may use.
+pub(in crate::transport::ucx) const NET_DEVICES: &str = "UCX_NET_DEVICES";
+
 /// Environment variables to set for an instrument process, with their values. Variables that the user has already set
 /// are left unchanged. UCX reads them in its library constructors, so they must be set when the process is started.
 ///
@@ -54,7 +57,7 @@ pub(in crate::transport::ucx) fn check_device(
     device: &str,
     get: impl Fn(&str) -> Option<String>,
 ) -> Result<(), String> {
-    let Some(allowed) = get("UCX_NET_DEVICES") else {
+    let Some(allowed) = get(NET_DEVICES) else {
         return Ok(());
     };
     let names = |entry: &str| entry == "all" || entry == device;
@@ -62,7 +65,7 @@ pub(in crate::transport::ucx) fn check_device(
         return Ok(());
     }
     Err(format!(
-        "UCX_NET_DEVICES={allowed} is set, which excludes {device}, the device of this rail: remove the variable, or name \
+        "{NET_DEVICES}={allowed} is set, which excludes {device}, the device of this rail: remove the variable, or name \
          its device for the rail (spec.devices.nics in a manifest, --device on the command line)"
     ))
 }

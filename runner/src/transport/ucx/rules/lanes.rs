@@ -1,7 +1,11 @@
 //! Endpoint lanes: the transports and devices over which UCX transfers one peer's data. Performs no I/O.
 
+use super::environment::NET_DEVICES;
 use crds::v1alpha1::{Ucx, unrequested_lane};
 use std::fmt;
+
+/// Transports that use a network.
+const NETWORKS: [&str; 6] = ["tcp", "rc_verbs", "rc_mlx5", "ud_verbs", "ud_mlx5", "dc_mlx5"];
 
 /// Endpoint lane.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,6 +65,7 @@ pub(in crate::transport::ucx) fn parse_resources(text: &str) -> Vec<Lane> {
 }
 
 /// Checks that the context has a resource for every requested transport and, if the rail has a device, on that device.
+/// `allowed` is the value of `UCX_NET_DEVICES`, which excludes all other network devices.
 ///
 /// # Errors
 ///
@@ -68,6 +73,7 @@ pub(in crate::transport::ucx) fn parse_resources(text: &str) -> Vec<Lane> {
 pub(in crate::transport::ucx) fn check_resources(
     spec: &Ucx,
     device: Option<&str>,
+    allowed: Option<&str>,
     resources: &[Lane],
 ) -> Result<(), String> {
     let available: Vec<_> = resources.iter().map(Lane::to_string).collect();
@@ -82,8 +88,14 @@ pub(in crate::transport::ucx) fn check_resources(
     });
     if let Some(transport) = missing {
         let on = device.map(|device| format!(" on {device}")).unwrap_or_default();
+        let excluded = allowed
+            .filter(|_| NETWORKS.iter().any(|network| transport.serves(network)))
+            .map(|allowed| {
+                format!(". {NET_DEVICES}={allowed} is set, which excludes all other devices: name a device of this transport")
+            })
+            .unwrap_or_default();
         return Err(format!(
-            "UCX has no {} transport{on}; its context contains {available}. `ucx_info -d` lists all transports and \
+            "UCX has no {} transport{on}; its context contains {available}{excluded}. `ucx_info -d` lists all transports and \
              devices",
             transport.name()
         ));
@@ -193,19 +205,25 @@ mod tests {
         let resources = parse_resources(text);
         assert_eq!(resources, ["self/memory0", "tcp/lo"].map(lane));
         let tcp = Ucx::new(vec![UcxTransport::Tcp], 1);
-        assert_eq!(check_resources(&tcp, Some("lo"), &resources), Ok(()));
-        assert_eq!(check_resources(&tcp, None, &resources), Ok(()));
-        let message = check_resources(&tcp, Some("eth0"), &resources).unwrap_err();
+        assert_eq!(check_resources(&tcp, Some("lo"), None, &resources), Ok(()));
+        assert_eq!(check_resources(&tcp, None, None, &resources), Ok(()));
+        let message = check_resources(&tcp, Some("eth0"), None, &resources).unwrap_err();
         assert!(
             message.starts_with("UCX cannot use device eth0; its context contains self/memory0, tcp/lo."),
             "{message}"
         );
         let rc = Ucx::new(vec![UcxTransport::Tcp, UcxTransport::Rc], 1);
-        let message = check_resources(&rc, None, &resources).unwrap_err();
+        let message = check_resources(&rc, None, None, &resources).unwrap_err();
         assert!(
             message.starts_with("UCX has no rc transport; its context contains self/memory0, tcp/lo."),
             "{message}"
         );
+        let sm = Ucx::new(vec![UcxTransport::Sm], 1);
+        for (spec, names_the_variable) in [(&rc, true), (&sm, false)] {
+            let message = check_resources(spec, None, Some("mlx5_0:1"), &resources).unwrap_err();
+            let found = message.contains("UCX_NET_DEVICES=mlx5_0:1 is set");
+            assert_eq!(found, names_the_variable, "{message}");
+        }
     }
 
     #[test]
@@ -229,7 +247,7 @@ mod tests {
             message.starts_with("requested transports rc, but UCX uses ud_mlx5"),
             "{message}"
         );
-        let message = check_resources(&rc, None, &ud).unwrap_err();
+        let message = check_resources(&rc, None, None, &ud).unwrap_err();
         assert!(message.starts_with("UCX has no rc transport"), "{message}");
         let both = Ucx::new(vec![UcxTransport::Rc, UcxTransport::Ud], 1);
         assert_eq!(check(&both, None, &ud), Ok(()));
