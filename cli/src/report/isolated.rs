@@ -265,19 +265,31 @@ fn tables(kind: TestKind, tests: &[Test<'_>]) -> Vec<ResultTable> {
         Some(match (section, kind) {
             (CallSection::Successful, TestKind::Calls) => calls::table(title, &of_section),
             (CallSection::Successful, TestKind::Footprints) => footprints::table(title, &of_section),
-            (CallSection::Failed, _) => problems(title, "error", &of_section),
-            (CallSection::Skipped, _) => problems(title, "reason", &of_section),
+            (CallSection::Failed, _) => problems(kind, title, "error", &of_section),
+            (CallSection::Skipped, _) => problems(kind, title, "reason", &of_section),
         })
     });
     tables.collect()
 }
 
 /// Returns a table of failed or skipped tests. `column` is the title of the column with the causes and messages.
-fn problems(title: String, column: &'static str, tests: &[&Test<'_>]) -> ResultTable {
-    let row = |test: &&Test<'_>| vec![test.subject(), test.arm.name.clone(), test.problem()];
+fn problems(kind: TestKind, title: String, column: &'static str, tests: &[&Test<'_>]) -> ResultTable {
+    // The scenarios of several numbers of consumers share a table.
+    let consumers = match kind {
+        TestKind::Calls => None,
+        TestKind::Footprints => Some("consumers"),
+    };
+    let row = |test: &&Test<'_>| {
+        let footprint = test.cell.footprint.as_ref();
+        let mut row = vec![test.subject(), test.arm.name.clone()];
+        row.extend(footprint.map(|footprint| footprint.consumers.to_string()));
+        row.push(test.problem());
+        row
+    };
+    let columns = ["test", "arm"].into_iter().chain(consumers).chain([column]);
     ResultTable {
         title,
-        columns: vec!["test", "arm", column],
+        columns: columns.collect(),
         rows: tests.iter().map(row).collect(),
         ends_with_sentences: true,
         notes: Vec::new(),

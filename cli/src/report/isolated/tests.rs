@@ -300,8 +300,9 @@ fn footprints_have_the_columns_of_the_suite() {
     assert_eq!(found.tables[0].columns.len(), 11);
     assert_eq!(
         found.tables[1].rows,
-        [["1Mi", "unix", "NotEnoughMemory: because"]]
+        [["1Mi", "unix", "2", "NotEnoughMemory: because"]]
     );
+    assert_eq!(found.tables[1].columns, ["test", "arm", "consumers", "reason"]);
     // No other scenario has such tests, so its counts are those of the run.
     assert_eq!(found.counts, None);
     let line = "1 successful, 0 failed, 1 skipped (total 2)".to_owned();
