@@ -273,8 +273,6 @@ mod interruptions {
     fn both_sides_end_if_the_server_receives_a_signal() {
         let server = Server::start(&[]);
         let client = start_long(&server);
-        // The client prints the facts of both sides when the session has begun.
-        client.wait_for_line("  server ");
         signal(server.id(), Signal::INT);
         let output = server.finish();
         assert_eq!(output.status.code(), Some(3), "{output:?}");
