@@ -37,8 +37,8 @@ pub struct Faults {
     pub stall_at: Option<(u64, Duration)>,
     /// Number of polls by which completions of local posts are delayed.
     pub delay_polls: u64,
-    /// Number of polls that a flush takes; `None` for a transport without flushes.
-    pub flush_polls: Option<u64>,
+    /// Time that a flush takes; `None` for a transport without flushes.
+    pub flush_time: Option<Duration>,
     /// Whether only a flush shows that a completed write has arrived.
     pub completes_writes_locally: bool,
     /// Whether the completions of a poll are returned in reverse order.
@@ -150,8 +150,8 @@ pub struct TestTransport {
     offered: u64,
     delivered: u64,
     polls: u64,
-    /// Polls at which the flushes in flight complete.
-    flushes_due: VecDeque<u64>,
+    /// Times at which the flushes in flight complete.
+    flushes_due: VecDeque<Instant>,
     again_returned: bool,
 }
 
@@ -491,8 +491,8 @@ impl Transport for TestTransport {
 
     fn post_flush(&mut self, _: Peer) -> Result<bool, PostError> {
         self.flushes_due
-            .extend(self.faults.flush_polls.map(|polls| self.polls + polls));
-        Ok(self.faults.flush_polls.is_some())
+            .extend(self.faults.flush_time.map(|time| Instant::now() + time));
+        Ok(self.faults.flush_time.is_some())
     }
 
     fn flushes_in_flight(&self) -> u32 {
@@ -501,7 +501,10 @@ impl Transport for TestTransport {
 
     fn poll(&mut self, completions: &mut [Completion]) -> Result<usize, TransportError> {
         self.polls += 1;
-        self.flushes_due.retain(|due| *due > self.polls);
+        if !self.flushes_due.is_empty() {
+            let now = Instant::now();
+            self.flushes_due.retain(|due| *due > now);
+        }
         let mut count = 0;
         if let Some((link, side)) = &self.faults.link
             && lock(link).transmit(*side, self.queued.len())

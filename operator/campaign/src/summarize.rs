@@ -7,6 +7,7 @@ mod case_check;
 mod cell;
 mod cold;
 mod configurations;
+mod contradictions;
 mod device_pairs;
 mod differences;
 mod disturbance;

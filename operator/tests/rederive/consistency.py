@@ -10,23 +10,22 @@ from .cases import measured_window, samples
 def check(case, off_fabric, tally):
     """Compares each number that follows from others in the same record."""
     for posted in case.posted:
-        where, counters = f"round {case.round} {case.key}", posted["counters"]
-        count = sum(samples(posted).values())
-        window = measured_window(posted)
-        tally.compare("consistency", f"{where} samples", count, window["operations"])
-        of_window = window["operations"] * case.key[1]
-        tally.compare("consistency", f"{where} payload in the window", window["payloadBytes"], of_window)
-        tally.compare(
-            "consistency", f"{where} payloadBytes", posted["payloadBytes"], posted["operations"] * case.key[1]
-        )
-        if not case.scenario.mode:
-            sent, expected = sum(counters["bytesPerRail"]), posted["payloadBytes"] * messages(case, off_fabric)
-            tally.compare("consistency", f"{where} bytesPerRail", sent, expected)
-        tally.compare("consistency", f"{where} postsPerRail", sum(counters["postsPerRail"]), counters["posts"])
-        flagged = counters["more"] + counters["appDoorbells"]
-        tally.compare("consistency", f"{where} more", flagged, counters["posts"])
+        for name, found, expected in counts(case, posted, off_fabric):
+            tally.compare("consistency", f"round {case.round} {case.key} {name}", found, expected)
     if case.scenario.mode:
         check_serving(case, tally)
+
+
+def counts(case, posted, off_fabric):
+    """Yields the name of each count of a posting worker that follows from others, its value and the expected value."""
+    counters, window, size = posted["counters"], measured_window(posted), case.key[1]
+    yield "samples", sum(samples(posted).values()), window["operations"]
+    yield "payload in the window", window["payloadBytes"], window["operations"] * size
+    yield "payloadBytes", posted["payloadBytes"], posted["operations"] * size
+    if not case.scenario.mode:
+        yield "bytesPerRail", sum(counters["bytesPerRail"]), posted["payloadBytes"] * messages(case, off_fabric)
+    yield "postsPerRail", sum(counters["postsPerRail"]), counters["posts"]
+    yield "more", counters["more"] + counters["appDoorbells"], counters["posts"]
 
 
 def check_serving(case, tally):

@@ -1,6 +1,6 @@
 """Decides why a measured case is invalid. The reasons have the names in docs/troubleshooting.md."""
 
-from . import limits
+from . import consistency, histogram, limits
 from .cases import measured_window, samples
 
 # In a window that is longer than this many nanoseconds, operations must fill at least the fraction below.
@@ -45,6 +45,8 @@ def impossible(case, endpoints, off_fabric):
         yield "AboveLineRate"
     if not case.scenario.is_command and any(is_inconsistent(side, case.scenario) for side in case.posting):
         yield "InconsistentTime"
+    if not case.scenario.is_command and any(contradicts(case, one, off_fabric) for one in case.posted):
+        yield "Contradictory"
     if limits.is_below_floor(case, facts[0]):
         yield "BelowFloor"
 
@@ -55,6 +57,14 @@ def has_measurements(posted, case):
     window = measured_window(posted)
     payload = window["payloadBytes"] or case.key[1] == 0
     return window["operations"] and window["elapsedNanos"] and payload and samples(posted)
+
+
+def contradicts(case, posted, off_fabric):
+    """Whether a count does not follow from the others, or the median latency is outside the extremes."""
+    if any(found != expected for _, found, expected in consistency.counts(case, posted, off_fabric)):
+        return True
+    median = histogram.quantile(samples(posted), 0.5)
+    return median is not None and not posted["minNanos"] <= median <= posted["maxNanos"]
 
 
 def is_inconsistent(side, scenario):

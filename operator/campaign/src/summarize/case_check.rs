@@ -67,6 +67,12 @@ pub enum Invalid {
         /// Reason for this minimum.
         floor: String,
     },
+    /// Values of the record contradict each other.
+    #[snafu(display("the record contradicts itself: {message}"))]
+    Contradictory {
+        /// The values.
+        message: String,
+    },
     /// The time from the first post to the last completion is impossible.
     #[snafu(display("the operations ended after {elapsed_nanos} ns, but {limit}"))]
     InconsistentTime {

@@ -10,7 +10,9 @@ use crds::v1alpha1::FabricProof;
 
 use super::endpoints::{configuration, describe_identity, first_difference};
 use super::fabric::Proofs;
-use super::{CaseCheck, EndpointIndex, Invalid, bounded_statistic, flow_limits, limits, reported_rate};
+use super::{
+    CaseCheck, EndpointIndex, Invalid, bounded_statistic, contradictions, flow_limits, limits, reported_rate,
+};
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
 use crate::plan::{Plan, PlannedScenario};
 
@@ -97,7 +99,14 @@ fn case_reasons(plan: &Plan, reports: &Reports, case: &Case, endpoints: &Endpoin
     }
     invalid.extend(changed_facts(case, endpoints));
     invalid.extend(different_configurations(case, endpoints));
-    if !plan.is_off_fabric(scenario, case.arm) {
+    let off_fabric = plan.is_off_fabric(scenario, case.arm);
+    invalid.extend(contradictions::check(
+        &scenario.assignment.workload,
+        off_fabric,
+        case,
+        measured,
+    ));
+    if !off_fabric {
         invalid.extend(limits::check_line_rate(
             &scenario.assignment.workload,
             case,

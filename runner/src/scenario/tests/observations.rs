@@ -69,7 +69,7 @@ fn each_transfer_is_followed_by_a_flush_if_the_transport_supports_flushes() {
     assert_eq!((without.operations, without.flush), (50, None));
 
     let faults = Faults {
-        flush_polls: Some(20),
+        flush_time: Some(Duration::from_micros(20)),
         ..Faults::default()
     };
     pair.set_faults(Role::Initiator, &faults);

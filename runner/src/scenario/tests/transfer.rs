@@ -300,7 +300,7 @@ fn posting_stops_after_the_duration() {
 fn a_flush_follows_writes_that_complete_locally() {
     let faults = Faults {
         completes_writes_locally: true,
-        flush_polls: Some(u64::MAX / 2),
+        flush_time: Some(Duration::from_secs(3600)),
         ..Faults::default()
     };
     for operation in OPERATIONS {
@@ -327,16 +327,20 @@ fn a_flush_follows_writes_that_complete_locally() {
 #[test]
 fn the_time_of_writes_that_complete_locally_includes_the_flush() {
     let mut pair = pair(Write, 4, 1, 20, BASELINE);
-    let flush_polls = 200_000;
+    let flush_time = Duration::from_millis(50);
     let faults = Faults {
         completes_writes_locally: true,
-        flush_polls: Some(flush_polls),
+        flush_time: Some(flush_time),
         ..Faults::default()
     };
     pair.set_faults(Role::Initiator, &faults);
     let posted = pair.measure(1024).0.posted.unwrap();
-    // A poll takes more than 5 ns. Twenty writes take far less time than all these polls.
     let nanos = posted.elapsed_nanos;
-    assert!(nanos >= 5 * flush_polls, "{nanos}");
-    assert!(posted.max_nanos < nanos, "a sample must not include the flush");
+    assert!(Duration::from_nanos(nanos) >= flush_time, "{nanos}");
+    // The last write completed before the flush was posted.
+    let sample = Duration::from_nanos(posted.max_nanos);
+    assert!(
+        sample + flush_time <= Duration::from_nanos(nanos),
+        "a sample must not include the flush"
+    );
 }
