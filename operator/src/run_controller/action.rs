@@ -78,6 +78,8 @@ pub enum Action {
     },
     /// List the pods of the run, bypassing the cache, for [`super::observed::Observed::live_pods`].
     ListPods,
+    /// List the Jobs of the run, bypassing the cache, for [`super::observed::Observed::jobs_are_live`].
+    ListJobs,
     /// Remove the finalizer, because all pods except abandoned ones are gone.
     RemoveFinalizer,
     /// Delete the run, with its UID as a precondition, because `ttlSecondsAfterFinished` has passed.

@@ -99,6 +99,13 @@ struct Inputs<'a> {
 
 fn attempt_in_progress(inputs: &Inputs<'_>, current: &AttemptStatus) -> Decision {
     match assess(inputs, current) {
+        // A queue suspends the Job before its pods are deleted, but the watch for pods may be ahead of the one for Jobs.
+        AttemptAssessment::Ended {
+            outcome: AttemptOutcome::Disrupted(..),
+            ..
+        } if inputs.policy.queued && !inputs.observed.jobs_are_live => {
+            inputs.decision(Action::ListJobs, None)
+        }
         AttemptAssessment::Ended { outcome, at } => {
             let (state, phase) = transitions::ended(inputs, &outcome, at);
             inputs.record_progress(state, phase)

@@ -20,8 +20,7 @@ use super::context::Context;
 use super::error::ReconcileError;
 use super::execution_state::ExecutionState;
 use super::follow_logs::Follower;
-use super::observe;
-use super::observed::PodState;
+use super::observe::{self, Live};
 use super::queue::Requeue;
 use super::session::{LastWrite, REJECTION_RETRY, Session, SessionRecords};
 use super::snapshot::RunSnapshot;
@@ -43,8 +42,8 @@ pub(super) struct Reconciler<'a> {
 pub(super) enum StepResult {
     /// The next step follows immediately.
     Continue,
-    /// The next step follows immediately and uses these pods from an uncached list.
-    Listed(Vec<PodState>),
+    /// The next step follows immediately and uses these objects from an uncached list.
+    Listed(Live),
     /// The reconciliation is done.
     Done(Requeue),
 }
@@ -145,7 +144,18 @@ impl Reconciler<'_> {
             Action::ListPods => {
                 let RunSnapshot { key, uid, .. } = &self.snapshot;
                 let pods = observe::list_pods(&self.context.writer.client, key, uid).await?;
-                Ok(StepResult::Listed(pods))
+                Ok(StepResult::Listed(Live {
+                    pods: Some(pods),
+                    ..Live::default()
+                }))
+            }
+            Action::ListJobs => {
+                let RunSnapshot { key, uid, .. } = &self.snapshot;
+                let jobs = observe::list_jobs(&self.context.writer.client, key, uid).await?;
+                Ok(StepResult::Listed(Live {
+                    jobs: Some(jobs),
+                    ..Live::default()
+                }))
             }
             Action::DeleteRun => {
                 self.applier().delete_run().await?;

@@ -1,10 +1,11 @@
-//! Collects what the caches and the in-memory session contain about one run. [`list_pods`] is the only function that
-//! sends a request.
+//! Collects what the caches and the in-memory session contain about one run. [`list_pods`] and [`list_jobs`] are the only
+//! functions that send requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use campaign::collect::Reports;
 use crds::names;
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use kube::{Api, Client};
@@ -21,10 +22,11 @@ use super::store::{ChildKey, RunKey};
 /// Measured blocks of a run without records.
 static NO_BLOCKS: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
 
-/// Error listing the pods of a run.
+/// Error listing the pods or Jobs of a run.
 #[derive(Debug, Snafu)]
-#[snafu(display("cannot list the pods of the run: {source}"))]
+#[snafu(display("cannot list the {kind} of the run: {source}"))]
 pub struct ListError {
+    kind: &'static str,
     source: kube::Error,
 }
 
@@ -53,15 +55,25 @@ pub(super) fn run_policy(snapshot: &RunSnapshot<'_>, session: &Session) -> RunPo
         pending_deadline_seconds: policy.pending_deadline_seconds,
         ttl_seconds_after_finished: policy.ttl_seconds_after_finished,
         backoff_limit: policy.backoff_limit,
+        queued: run.spec.placement.queue_name.is_some(),
     }
 }
 
-/// Returns the observed state of the run. `live_pods` is the result of [`list_pods`], if the previous step called it.
+/// Objects of the run from an uncached list, if the previous step requested one.
+#[derive(Debug, Default)]
+pub(super) struct Live {
+    /// Result of [`list_pods`].
+    pub(super) pods: Option<Vec<PodState>>,
+    /// Result of [`list_jobs`].
+    pub(super) jobs: Option<Vec<JobState>>,
+}
+
+/// Returns the observed state of the run.
 pub(super) fn observe<'s>(
     context: &Context,
     snapshot: &RunSnapshot<'_>,
     session: &'s Session,
-    live_pods: Option<Vec<PodState>>,
+    live: Live,
 ) -> Observed<'s> {
     let run = snapshot.object;
     let persisted = snapshot.persisted();
@@ -75,7 +87,10 @@ pub(super) fn observe<'s>(
         finalizer: snapshot.has_finalizer,
         suspend: run.spec.suspend,
         release_pods: annotations.is_some_and(|all| all.contains_key(names::ANNOTATION_RELEASE_PODS)),
-        jobs: jobs(context, snapshot.key, snapshot.uid),
+        jobs_are_live: live.jobs.is_some(),
+        jobs: live
+            .jobs
+            .unwrap_or_else(|| jobs(context, snapshot.key, snapshot.uid)),
         prerequisites_ready: session.prerequisites_ready,
         pods,
         stream: session.follower.as_ref().map(|follower| follower.state()),
@@ -90,7 +105,7 @@ pub(super) fn observe<'s>(
             true => context.preflight(run, &persisted.nodes),
             false => Preflight::Skipped,
         },
-        live_pods,
+        live_pods: live.pods,
         creation_rejected: session
             .creation_rejected
             .as_ref()
@@ -130,6 +145,15 @@ pub(super) fn pods(context: &Context, key: &RunKey, uid: &str) -> Vec<PodState> 
 pub(super) async fn list_pods(client: &Client, key: &RunKey, uid: &str) -> Result<Vec<PodState>, ListError> {
     let api: Api<Pod> = Api::namespaced(client.clone(), &key.namespace);
     let params = ListParams::default().labels(&labels::selector(uid));
-    let pods = api.list(&params).await.context(ListSnafu)?;
+    let pods = api.list(&params).await.context(ListSnafu { kind: "pods" })?;
     Ok(pods.items.iter().filter_map(PodState::from_pod).collect())
+}
+
+/// Returns the run's Jobs from an uncached list request.
+pub(super) async fn list_jobs(client: &Client, key: &RunKey, uid: &str) -> Result<Vec<JobState>, ListError> {
+    let api: Api<Job> = Api::namespaced(client.clone(), &key.namespace);
+    let params = ListParams::default().labels(&labels::selector(uid));
+    let jobs = api.list(&params).await.context(ListSnafu { kind: "Jobs" })?;
+    let states = jobs.items.iter().filter_map(|job| JobState::from_job(job, uid));
+    Ok(states.collect())
 }

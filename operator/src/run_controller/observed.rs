@@ -33,6 +33,8 @@ pub struct RunPolicyView {
     pub ttl_seconds_after_finished: Option<u32>,
     /// Maximum number of disrupted attempts that are retried.
     pub backoff_limit: u32,
+    /// Whether a queue admits the run's Jobs.
+    pub queued: bool,
 }
 
 /// The observed state of one run.
@@ -50,6 +52,8 @@ pub struct Observed<'a> {
     pub persisted: ExecutionState,
     /// Jobs that the run controls, according to the UID in their owner references.
     pub jobs: Vec<JobState>,
+    /// Whether `jobs` are from an uncached list, because the previous step requested one.
+    pub jobs_are_live: bool,
     /// The attempt whose ConfigMap and Service this process has created.
     pub prerequisites_ready: Option<AttemptId>,
     /// Pods of the run, including those whose Job is gone.

@@ -12,7 +12,7 @@ use super::context::Context;
 use super::decide::decide;
 use super::error::ReconcileError;
 use super::execute::{Reconciler, StepResult};
-use super::observe;
+use super::observe::{self, Live};
 use super::queue::Requeue;
 use super::reserve;
 use super::session::Session;
@@ -115,7 +115,7 @@ async fn reconcile_steps(
     uid: &str,
     session: &mut Session,
 ) -> Result<Requeue, ReconcileError> {
-    let mut live_pods = None;
+    let mut live = Live::default();
     for _ in 0..MAX_STEPS {
         let snapshot = RunSnapshot::latest(key, run, uid, session);
         let mut reconciler = Reconciler {
@@ -133,7 +133,7 @@ async fn reconcile_steps(
             context,
             &reconciler.snapshot,
             reconciler.session,
-            live_pods.take(),
+            std::mem::take(&mut live),
         );
         reconciler.session.notify_follower(&observed.pods);
         let now = Timestamp::now();
@@ -142,7 +142,7 @@ async fn reconcile_steps(
         debug!(action = ?decision.action, "decided");
         match reconciler.execute(decision).await? {
             StepResult::Continue => {}
-            StepResult::Listed(pods) => live_pods = Some(pods),
+            StepResult::Listed(objects) => live = objects,
             StepResult::Done(requeue) => return Ok(requeue),
         }
     }

@@ -43,8 +43,6 @@ pub(super) struct Cluster {
     pub finalizer: bool,
     pub run_gone: bool,
     pub blocked: bool,
-    /// Whether the run has a queue, so that its Jobs are created suspended.
-    pub queued: bool,
     /// Whether a quota prevents the creation of prerequisites.
     pub quota_full: bool,
     pub persisted: ExecutionState,
@@ -75,13 +73,13 @@ impl Cluster {
                 pending_deadline_seconds: 100_000,
                 ttl_seconds_after_finished: None,
                 backoff_limit: 2,
+                queued: false,
             },
             suspend: false,
             deleting: false,
             finalizer: false,
             run_gone: false,
             blocked: false,
-            queued: false,
             quota_full: false,
             persisted: ExecutionState::default(),
             phase: None,
@@ -117,12 +115,12 @@ impl Cluster {
             attempt,
             uid: uid.clone(),
             deleting: false,
-            suspended: self.queued,
+            suspended: self.policy.queued,
             failed_ranks: BTreeSet::new(),
             outcome: None,
             started_at: None,
         });
-        if !self.queued {
+        if !self.policy.queued {
             self.create_pods(attempt, &uid, &uid);
         }
     }

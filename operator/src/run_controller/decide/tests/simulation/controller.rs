@@ -42,12 +42,16 @@ impl Controller {
 
     pub(super) fn reconcile(&mut self, cluster: &mut Cluster, actions: usize) {
         let mut live_pods = None;
+        let mut jobs_are_live = false;
         for _ in 0..actions {
             if cluster.run_gone {
                 return;
             }
             let decision = {
-                let observed = self.observe(cluster, live_pods.take());
+                let observed = Observed {
+                    jobs_are_live: std::mem::take(&mut jobs_are_live),
+                    ..self.observe(cluster, live_pods.take())
+                };
                 let reservation = Reservation {
                     blocked_by: cluster.blocked.then(|| "elsewhere/other".to_owned()),
                     competing_run: None,
@@ -103,6 +107,10 @@ impl Controller {
                     cluster.jobs.retain(|job| job.uid != job_uid);
                     self.jobs.retain(|job| job.uid != job_uid);
                 }
+                Action::ListJobs => {
+                    self.jobs.clone_from(&cluster.jobs);
+                    jobs_are_live = true;
+                }
                 Action::ListPods => live_pods = Some(cluster.pods.clone()),
                 Action::RemoveFinalizer => {
                     cluster.run_gone = true;
@@ -121,6 +129,7 @@ impl Controller {
             release_pods: false,
             persisted: cluster.persisted.clone(),
             jobs: self.jobs.clone(),
+            jobs_are_live: false,
             prerequisites_ready: self.prerequisites_ready,
             pods: self.pods.clone(),
             stream: self.stream.clone(),
