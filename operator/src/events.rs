@@ -12,6 +12,9 @@ const PUBLISHED_CONDITIONS: [(ConditionType, EventType); 5] = [
     (ConditionType::Failed, EventType::Warning),
     (ConditionType::CleanupBlocked, EventType::Warning),
 ];
+/// Note of the event for a preemption by a queue.
+const PREEMPTION_NOTE: &str = "the queue preempted the gang: it suspended the Job after admitting it. The next attempt \
+                               measures the missing blocks; status.execution.preemptions counts the preemptions";
 /// Maximum length of an event note that the API server accepts, in bytes.
 const MAX_NOTE_BYTES: usize = 1024;
 
@@ -26,25 +29,18 @@ pub(crate) fn between(before: Option<&BenchmarkRunStatus>, after: &BenchmarkRunS
     became_true.chain(preempted(before, after)).collect()
 }
 
-/// Returns the event for a preemption by a queue, which does not change a condition of its own.
+/// Returns the event for a preemption by a queue, which does not change a condition of its own. Repeated
+/// preemptions are counted in one event, which keeps the note of the first.
 fn preempted(before: Option<&BenchmarkRunStatus>, after: &BenchmarkRunStatus) -> Option<Event> {
     let execution = after.execution.as_ref()?;
     let known = before.and_then(|before| before.execution.as_ref());
     if execution.preemptions <= known.map_or(0, |known| known.preemptions) {
         return None;
     }
-    let attempt = execution.attempts.last()?;
-    let text = format!(
-        "leg {}, attempt {}: {}. The missing blocks are measured by the next attempt (preemption {} of this run)",
-        attempt.leg,
-        attempt.attempt,
-        attempt.message.as_deref().unwrap_or_default(),
-        execution.preemptions
-    );
     Some(Event {
         type_: EventType::Normal,
         reason: Reason::Preempted.to_string(),
-        note: Some(note(&text)),
+        note: Some(PREEMPTION_NOTE.to_owned()),
         action: "Retry".to_owned(),
         secondary: None,
     })
@@ -87,7 +83,7 @@ fn event(condition: &Condition, type_: EventType) -> Event {
 
 #[cfg(test)]
 mod tests {
-    use crds::v1alpha1::{AttemptState, AttemptStatus, ExecutionStatus};
+    use crds::v1alpha1::ExecutionStatus;
 
     use super::*;
 
@@ -111,18 +107,6 @@ mod tests {
         let preempted = |preemptions| BenchmarkRunStatus {
             execution: Some(ExecutionStatus {
                 preemptions,
-                attempts: vec![AttemptStatus {
-                    leg: 2,
-                    attempt: 3,
-                    state: AttemptState::Disrupted,
-                    job_uid: "job".to_owned(),
-                    coordinator_pod_uid: None,
-                    image_digest: None,
-                    started_at: None,
-                    finished_at: None,
-                    reason: Some("Preempted".to_owned()),
-                    message: Some("the queue suspended it".to_owned()),
-                }],
                 ..ExecutionStatus::default()
             }),
             ..BenchmarkRunStatus::default()
@@ -131,12 +115,8 @@ mod tests {
         let [event] = &between(Some(&preempted(0)), &preempted(1))[..] else {
             panic!("expected one event")
         };
-        let note = event.note.as_deref().unwrap();
         assert_eq!(event.reason, "Preempted");
-        assert!(
-            note.starts_with("leg 2, attempt 3: the queue suspended it"),
-            "{note}"
-        );
+        assert!(event.note.as_ref().unwrap().len() <= MAX_NOTE_BYTES);
         assert!(between(Some(&preempted(1)), &preempted(1)).is_empty());
     }
 
