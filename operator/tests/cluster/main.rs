@@ -18,6 +18,7 @@ mod faults;
 mod full_lifecycle;
 mod images_and_environments;
 mod kills;
+mod kueue;
 mod lane;
 mod library_image;
 mod lifecycle;
