@@ -46,7 +46,33 @@ pub fn printable_with_styles(text: &str) -> String {
     printed
 }
 
+/// Replaces the hidden characters in a JSON document by the escape sequences of JSON, so that all values stay as they are.
+/// Keeps line feeds and tabs, which a document contains only between its values.
+pub fn printable_json(document: &str) -> Cow<'_, str> {
+    let mut units = [0; 2];
+    replaced(
+        document,
+        |character| matches!(character, '\n' | '\t'),
+        |printable, character| {
+            for unit in character.encode_utf16(&mut units) {
+                // Writing to a string cannot fail.
+                let _ = write!(printable, "\\u{unit:04x}");
+            }
+        },
+    )
+}
+
 fn escaped(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
+    replaced(text, keep, |printable, character| {
+        printable.extend(character.escape_unicode())
+    })
+}
+
+fn replaced(
+    text: &str,
+    keep: impl Fn(char) -> bool,
+    mut replace: impl FnMut(&mut String, char),
+) -> Cow<'_, str> {
     let is_replaced = |character: char| is_hidden(character) && !keep(character);
     if !text.contains(is_replaced) {
         return Cow::Borrowed(text);
@@ -54,7 +80,7 @@ fn escaped(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     let mut printable = String::with_capacity(text.len() + 16);
     for character in text.chars() {
         match is_replaced(character) {
-            true => printable.extend(character.escape_unicode()),
+            true => replace(&mut printable, character),
             false => printable.push(character),
         }
     }
@@ -139,6 +165,10 @@ mod tests {
         assert!(matches!(printable("plain"), Cow::Borrowed(_)));
         assert_eq!(printable_line("a\nb\t"), "a\\u{a}b\\u{9}");
         assert_eq!(printable("a\rb"), "a\\u{d}b");
+        assert_eq!(
+            printable_json("{\"a\": \"\u{9b}\u{202e}\u{e0041}\"\n}"),
+            "{\"a\": \"\\u009b\\u202e\\udb40\\udc41\"\n}"
+        );
         assert_eq!(
             printable_with_styles("\u{1b}[1;31mbad\u{1b}[0m\u{1b}[2J\u{1b}]0;x\u{7}"),
             "\u{1b}[1;31mbad\u{1b}[0m\\u{1b}[2J\\u{1b}]0;x\\u{7}"

@@ -12,3 +12,4 @@ mod readiness;
 mod results;
 pub mod run_controller;
 mod shutdown;
+pub mod terminal;

@@ -1,14 +1,13 @@
 //! `fabricbench compare`: compares two finished runs.
 
-use std::fs;
-use std::io::Write;
-
 use campaign::compare_runs::{
     Difference, FinishedRun, RunComparison, compare_runs, differences, unreported_properties,
 };
 use clap::Args;
 use crds::v1alpha1::Verdict;
+use operator::terminal::{print, print_json};
 use serde_json::json;
+use std::fs;
 
 use super::imported;
 use super::output::{ComparisonFormat, text_options};
@@ -71,19 +70,17 @@ pub(super) fn print_comparison(
         return Err(Failure::incomplete(describe_differences(&different)));
     }
     let comparisons = compare_runs(first, second).map_err(Failure::incomplete)?;
-    let mut out = std::io::stdout().lock();
     match format {
         ComparisonFormat::Text => {
             let rendered = runs::text(first, second, &different, &comparisons, &text_options(false));
-            out.write_all(rendered.as_bytes())?;
+            print(&rendered)?;
         }
         ComparisonFormat::Json => {
             let document = json!({
                 "first": first.plan.run, "second": second.plan.run, "interleaved": false,
                 "differences": different, "unreported": unreported_properties(first, second), "comparisons": comparisons,
             });
-            serde_json::to_writer_pretty(&mut out, &document).map_err(std::io::Error::from)?;
-            writeln!(out)?;
+            print_json(&document)?;
         }
     }
     Ok(exit(&different, &comparisons))

@@ -2,6 +2,7 @@
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
+use operator::terminal::print;
 
 use super::{Cli, Exit, Failure};
 
@@ -18,7 +19,7 @@ impl Completions {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "fabricbench", &mut script);
-        std::io::Write::write_all(&mut std::io::stdout().lock(), &script)?;
+        print(&String::from_utf8_lossy(&script))?;
         Ok(Exit::Complete)
     }
 }

@@ -1,7 +1,6 @@
 //! `fabricbench import`: creates a run from existing logs of a benchmark tool.
 
 use std::ffi::OsStr;
-use std::io::Write;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -14,6 +13,7 @@ use crds::deserialization::from_value;
 use crds::units::Size;
 use crds::v1alpha1::{CommandPattern, CommandTool, RateUnit, TimeUnit};
 use jiff::Timestamp;
+use operator::terminal::print;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -186,7 +186,7 @@ impl Import {
         let target = self.output.join(&self.name);
         directory::write(&target, &run.manifest, &files, &imported::html(&run))
             .map_err(Failure::invalid_input)?;
-        print(&run, &target)
+        print_report(&run, &target)
     }
 
     fn pattern(&self) -> Result<Option<CommandPattern>, Failure> {
@@ -254,15 +254,13 @@ fn stored_log(source: &VariantLog, file: &LogFile) -> StoredLog {
 }
 
 /// Prints the report. The import itself succeeded, so the exit status is 0.
-fn print(run: &ImportedRun, target: &Path) -> Result<Exit, Failure> {
+fn print_report(run: &ImportedRun, target: &Path) -> Result<Exit, Failure> {
     let report = target.join("report.html").display().to_string();
     let options = TextOptions {
         full_report: Some(&report),
         ..text_options(false)
     };
-    std::io::stdout()
-        .lock()
-        .write_all(imported::text(run, &options).as_bytes())?;
+    print(&imported::text(run, &options))?;
     Ok(Exit::Complete)
 }
 

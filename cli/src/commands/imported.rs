@@ -1,7 +1,6 @@
 //! Reports of imported runs, and comparisons with them. The exit status is 3, because imported values cannot be trusted
 //! as much as measured ones.
-
-use std::io::Write;
+use operator::terminal::{print, print_json};
 
 use super::output::{ComparisonFormat, ReportFormat, text_options};
 use super::source::Source;
@@ -54,16 +53,14 @@ pub(super) fn compare(
         (one, two) => (side(one.as_ref(), first)?, side(two.as_ref(), second)?),
     };
     let pairs = pairs(&first, &second).map_err(Failure::invalid_input)?;
-    let mut out = std::io::stdout().lock();
     match format {
         ComparisonFormat::Text => {
             let text = imported::comparison_text(&first, &second, &pairs, &text_options(false));
-            out.write_all(text.as_bytes())?;
+            print(&text)?;
         }
         ComparisonFormat::Json => {
             let document = imported::comparison_json(&first, &second, &pairs);
-            serde_json::to_writer_pretty(&mut out, &document).map_err(std::io::Error::from)?;
-            writeln!(out)?;
+            print_json(&document)?;
         }
     }
     Ok(Some(Exit::Untrusted))

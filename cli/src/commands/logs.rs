@@ -3,12 +3,10 @@
 mod started;
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::pin::pin;
 
 use clap::Args;
 use crds::number::whole_number;
-use crds::printable::printable;
 use crds::v1alpha1::{BenchmarkRun, State};
 use futures::io::AsyncBufReadExt;
 use futures::stream::FuturesUnordered;
@@ -22,6 +20,8 @@ use operator::run_controller::build::WORKER_CONTAINER;
 use operator::run_controller::build::labels::selector;
 
 use self::started::check_started;
+use operator::terminal::{print, print_error};
+
 use super::cluster::{self, Cluster};
 use super::source::Source;
 use super::state_summary::state_summary;
@@ -106,7 +106,7 @@ impl Logs {
         selector: &str,
     ) -> Result<bool, Failure> {
         if let Some(summary) = state_summary(run) {
-            writeln!(std::io::stderr(), "{key}: {summary}")?;
+            print_error(&format!("{key}: {summary}"));
         }
         let runs: Api<BenchmarkRun> = Api::namespaced(cluster.client.clone(), &key.namespace);
         let mut runs = pin!(watcher::watch_object(runs, &key.name).default_backoff());
@@ -168,12 +168,12 @@ impl Logs {
         let mut lines = match api.log_stream(&pod, &params).await {
             Ok(log) => log.lines(),
             Err(error) => {
-                writeln!(std::io::stderr(), "{pod}: {}", cluster::message(&error))?;
+                print_error(&format!("{pod}: {}", cluster::message(&error)));
                 return Ok(false);
             }
         };
         while let Some(line) = lines.try_next().await? {
-            writeln!(std::io::stdout(), "{pod} {}", printable(&line))?;
+            print(&format!("{pod} {line}\n"))?;
         }
         Ok(true)
     }
@@ -214,5 +214,6 @@ fn describe_no_pods(key: &RunKey, run: &BenchmarkRun) -> String {
 }
 
 fn report_not_started(pod: &str, why: &str) -> Result<(), Failure> {
-    Ok(writeln!(std::io::stderr(), "pod {pod} has not started: {why}")?)
+    print_error(&format!("pod {pod} has not started: {why}"));
+    Ok(())
 }

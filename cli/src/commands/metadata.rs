@@ -4,7 +4,7 @@ mod bounded;
 mod entries;
 
 use std::env;
-use std::io::{self, Write};
+use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -22,6 +22,7 @@ use crds::number::whole_number;
 use entries::{Entries, Rejection};
 use futures::FutureExt;
 use futures::channel::oneshot;
+use operator::terminal::print;
 use serde::Deserialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -111,9 +112,9 @@ impl Metadata {
 }
 
 fn announce(address: SocketAddr) -> io::Result<()> {
-    let mut out = io::stdout();
-    writeln!(out, "listening on http://{address}/metadata; Ctrl-C to stop")?;
-    out.flush()
+    print(&format!(
+        "listening on http://{address}/metadata; Ctrl-C to stop\n"
+    ))
 }
 
 /// Returns a receiver that resolves when this process receives SIGINT or SIGTERM. A second signal ends the process

@@ -1,10 +1,9 @@
 //! `fabricbench plan`: shows the plan for a file.
 
-use std::io::Write;
-
 use campaign::plan::{self, estimate};
 use campaign::plan_check::Note;
 use clap::Args;
+use operator::terminal::{print, print_json};
 use serde_json::json;
 
 use super::cluster::{self, Cluster};
@@ -80,7 +79,6 @@ impl Plan {
             .map(|planned| self.program_notes(planned))
             .collect();
         let notes = variables.iter().zip(&programs);
-        let mut out = std::io::stdout().lock();
         match self.format {
             PlanFormat::Text => {
                 let texts: Vec<_> = planned
@@ -90,7 +88,7 @@ impl Plan {
                         report::plan::render(&planned.plan, &[variables.as_slice(), programs].concat())
                     })
                     .collect();
-                write!(out, "{}", texts.join("\n"))?;
+                print(&texts.join("\n"))?;
             }
             PlanFormat::Json => {
                 let plans = planned.iter().zip(notes).map(|(planned, (variables, programs))| {
@@ -104,8 +102,7 @@ impl Plan {
                     })
                 });
                 let plans: Vec<_> = plans.collect();
-                serde_json::to_writer_pretty(&mut out, &plans).map_err(std::io::Error::from)?;
-                writeln!(out)?;
+                print_json(&plans)?;
             }
         }
         Ok(Exit::Complete)

@@ -1,6 +1,5 @@
 //! `fabricbench replay`: measures a finished run's plan again.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use campaign::plan::PlannedScenario;
@@ -8,6 +7,7 @@ use clap::Args;
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRun, SizeOperations};
 use kube::api::ObjectMeta;
+use operator::terminal::print_json;
 
 use super::run::{execute_run, reject_images};
 use super::source::Source;
@@ -114,8 +114,6 @@ fn operations(
 /// Prints `run` without the uid, which the API server assigns.
 fn print(mut run: BenchmarkRun) -> Result<Exit, Failure> {
     run.metadata.uid = None;
-    let mut out = std::io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, &run).map_err(std::io::Error::from)?;
-    writeln!(out)?;
+    print_json(&run)?;
     Ok(Exit::Complete)
 }

@@ -1,11 +1,11 @@
 //! `fabricbench report`: reports of a run, computed from its records.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use crds::file_error::with_remedy;
+use operator::terminal::print;
 
 use super::imported;
 use super::output::{ReportFormat, text_options};
@@ -45,7 +45,11 @@ impl Report {
             return Ok(Exit::Untrusted);
         }
         let stored = StoredRun::load(&self.source)?;
-        let summary = state_summary(&stored.run);
+        let mut summary = state_summary(&stored.run);
+        if let (Some(summary), Source::Directory(_)) = (&mut summary, &self.source) {
+            // All other values are computed from the records.
+            summary.push_str(" (as run.json says; the records do not contain it)");
+        }
         let report = report::Report {
             plan: &stored.plan,
             evaluation: &stored.evaluation,
@@ -85,6 +89,6 @@ fn write(file: Option<&Path>, rendered: &str) -> Result<(), Failure> {
                 with_remedy(&error)
             ))
         }),
-        None => Ok(std::io::stdout().lock().write_all(rendered.as_bytes())?),
+        None => Ok(print(rendered)?),
     }
 }

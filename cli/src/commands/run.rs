@@ -1,14 +1,13 @@
 //! `fabricbench run`: runs campaigns on this machine.
 
 use std::borrow::Cow;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use campaign::compare_runs::FinishedRun;
 use campaign::plan_check::Severity;
 use clap::Args;
 use crds::file_error::with_remedy;
-use crds::printable::printable;
+use operator::terminal::{print, print_error};
 
 use super::input::PlannedRun;
 use super::output::{ComparisonFormat, text_options};
@@ -78,7 +77,7 @@ impl Run {
             };
             let exit = done.unwrap_or_else(|failure| {
                 // A failed write to standard error cannot be reported.
-                let _ = writeln!(std::io::stderr(), "{name}: {}", printable(&failure.to_string()));
+                print_error(&format!("{name}: {failure}"));
                 failure.exit
             });
             worst = worst.max(exit);
@@ -186,7 +185,7 @@ pub(super) fn execute_run(
         plan: run.plan(),
         evaluation: &ended.evaluation,
     };
-    writeln!(std::io::stdout())?;
+    print("\n")?;
     let compared = compare::print_comparison(
         &compare::finished(earlier_run),
         &now,
@@ -211,7 +210,7 @@ fn print_result(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
     };
     let rendered = text::render(&report, &options);
     // The tables are printed even if the report cannot be written.
-    std::io::stdout().lock().write_all(rendered.as_bytes())?;
+    print(&rendered)?;
     written?;
     let why = match &ended.stopped {
         Some(StopReason::WorkerFailed(message) | StopReason::MeasurementFailed(message)) => message,
@@ -245,8 +244,7 @@ fn directory_name(name: &Option<String>) -> &str {
 fn print_variable_warnings(planned: &PlannedRun, runner: &Path) {
     let notes = variable_notes(&planned.plan, Ok(runner));
     for note in notes.iter().filter(|note| note.severity == Severity::Warning) {
-        // A failed write to standard error cannot be reported.
-        let _ = writeln!(std::io::stderr(), "{}: {note}", planned.plan.run);
+        print_error(&format!("{}: {note}", planned.plan.run));
     }
 }
 

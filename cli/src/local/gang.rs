@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::env;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{self, Child, Command, ExitStatus, Stdio};
@@ -12,8 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crds::names::{ENV_LOG, ENV_LOGS_DIRECTORY};
-use crds::printable::printable;
 use crds::record::MAX_LINE_BYTES;
+use operator::terminal::print_error;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Maximum time for the workers to exit after a signal.
@@ -240,7 +240,7 @@ fn keep_last_lines(pipe: impl Read, rank: u32, kept: &Mutex<VecDeque<String>>) {
     while let Some(line) = bounded_line(&mut reader, 1024) {
         if is_logged {
             // The line is lost if standard error is closed.
-            let _ = writeln!(io::stderr(), "rank {rank}: {}", printable(&line));
+            print_error(&format!("rank {rank}: {line}"));
         }
         let mut lines = kept.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == STDERR_LINES {

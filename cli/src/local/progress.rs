@@ -2,11 +2,11 @@
 //! standard error.
 
 use std::fmt;
-use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
-use crds::printable::printable;
+use crds::printable::{printable, printable_line};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use operator::terminal::{is_error_terminal, print_error};
 
 /// Minimum time between two progress lines.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
@@ -26,7 +26,7 @@ struct PlainProgress {
 impl Progress {
     /// Starts the progress display for the run `name`. `done` of its `total` blocks have already been measured.
     pub fn start(name: &str, done: u64, total: u64) -> Self {
-        let terminal = stderr().is_terminal();
+        let terminal = is_error_terminal();
         let target = if terminal {
             ProgressDrawTarget::stderr()
         } else {
@@ -45,7 +45,7 @@ impl Progress {
             };
             bar.set_style(style.with_key("left", left));
         }
-        bar.set_prefix(name.to_owned());
+        bar.set_prefix(printable_line(name).into_owned());
         let plain = (!terminal).then(|| PlainProgress {
             name: name.to_owned(),
             next: Instant::now(),
@@ -62,7 +62,7 @@ impl Progress {
     /// Sets the number of measured blocks and the current activity.
     pub fn update(&mut self, done: u64, activity: &str) {
         self.bar.set_position(done);
-        self.bar.set_message(activity.to_owned());
+        self.bar.set_message(printable_line(activity).into_owned());
         let total = self.bar.length().unwrap_or(0);
         if let Some(plain) = &mut self.plain
             && plain.done != Some(done)
@@ -70,14 +70,14 @@ impl Progress {
         {
             plain.done = Some(done);
             plain.next = Instant::now() + LINE_INTERVAL;
-            print_line(&format!("{}: {done}/{total} blocks, {activity}", plain.name));
+            print_error(&format!("{}: {done}/{total} blocks, {activity}", plain.name));
         }
     }
 
     /// Prints a message while the run is in progress.
     pub fn note(&self, text: &str) {
         if self.plain.is_some() {
-            print_line(text);
+            print_error(text);
         } else {
             self.bar.println(printable(text));
         }
@@ -95,11 +95,6 @@ fn time_left(elapsed: Duration, resumed: u64, done: u64, total: u64) -> Option<D
     let measured = done.checked_sub(resumed).filter(|measured| *measured > 0)?;
     let ratio = total.saturating_sub(done) as f64 / measured as f64;
     Duration::try_from_secs_f64(elapsed.as_secs_f64() * ratio).ok()
-}
-
-/// Prints a line. A reader that has closed standard error must not stop the measurement, so a failed write is ignored.
-fn print_line(text: &str) {
-    let _ = writeln!(stderr(), "{}", printable(text));
 }
 
 #[cfg(test)]

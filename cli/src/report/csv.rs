@@ -1,6 +1,7 @@
 //! CSV report: one row for each scenario, size, arm and metric.
 
 use campaign::summarize::{CallSummary, CellSummary, FlowsSummary, METRICS};
+use crds::printable::printable;
 use crds::record::ProtocolUse;
 use crds::v1alpha1::{CallCause, CallSection, Metric};
 
@@ -122,7 +123,7 @@ pub fn render(report: &Report<'_>) -> Result<String, ::csv::Error> {
         }
     }
     let bytes = writer.into_inner().map_err(|error| error.into_error())?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(printable(&String::from_utf8_lossy(&bytes)).into_owned())
 }
 
 fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 83] {

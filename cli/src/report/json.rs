@@ -7,6 +7,7 @@ use campaign::summarize::{
     CellSummary, Environment, FabricEvidence, METRICS, SetupCostSummary, SweepSummary, UpperBound,
     VarianceSplit,
 };
+use crds::printable::printable_json;
 use serde::Serialize;
 
 use super::isolated::{self, Counts, TestKind};
@@ -180,7 +181,6 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
         evidence_lines: &summary.evidence_lines,
         warnings: &summary.warnings,
     };
-    let mut text = serde_json::to_string_pretty(&document)?;
-    text.push('\n');
-    Ok(text)
+    let text = serde_json::to_string_pretty(&document)?;
+    Ok(format!("{}\n", printable_json(&text)))
 }

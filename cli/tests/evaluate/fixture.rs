@@ -94,7 +94,8 @@ impl Campaign {
         evaluation
     }
 
-    fn records(&self, leg: &Leg, attempt: u32, without: &[u32]) -> Vec<Record> {
+    /// Records of `leg` in `attempt`, with all blocks except those in `without`.
+    pub fn records(&self, leg: &Leg, attempt: u32, without: &[u32]) -> Vec<Record> {
         let hello_of_leg = |rank| {
             let mut hello = hello(rank, attempt);
             hello.identity.leg = leg.leg;

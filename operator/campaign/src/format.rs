@@ -1,6 +1,7 @@
 //! Formats numbers with their units and other values for human readers, and shortens text. Performs no I/O.
 
 use crds::assignment::ScenarioAssignment;
+use crds::printable::printable;
 use crds::v1alpha1::MemoryKind;
 
 /// Kinds of memory that the two sides of a scenario use, for example `Heap`, `Heap, target Cuda` or `Heap and Cuda`.
@@ -129,10 +130,12 @@ fn significant(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// Shortens `text` to at most `limit` characters; an ellipsis replaces the omitted end.
+/// Text for a status, a metric or an event, which may quote a spec, a record or a log: escapes the hidden characters of
+/// `text`, and shortens it to at most `limit` characters; an ellipsis replaces the omitted end.
 pub fn clipped(text: &str, limit: usize) -> String {
+    let text = printable(text);
     match text.char_indices().nth(limit) {
-        None => text.to_owned(),
+        None => text.into_owned(),
         Some(_) => text.chars().take(limit.saturating_sub(1)).chain(['…']).collect(),
     }
 }
@@ -249,5 +252,7 @@ mod tests {
     fn clipping_counts_characters() {
         assert_eq!(clipped("größer", 6), "größer");
         assert_eq!(clipped("größer als", 6), "größe…");
+        assert_eq!(clipped("a\u{1b}b", 9), "a\\u{1b}b");
+        assert_eq!(clipped("a\u{202e}b", 6), "a\\u{2…");
     }
 }

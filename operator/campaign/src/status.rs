@@ -5,9 +5,9 @@ mod bounded;
 mod conditions;
 mod results;
 
-use crds::printable::printable;
 use crds::v1alpha1::{
-    BenchmarkRunStatus, FabricSummary, PlacementStatus, Progress, Reason, RecordsReference, State,
+    BenchmarkRunStatus, EnvironmentSummary, FabricSummary, PlacementStatus, Progress, Reason,
+    RecordsReference, State,
 };
 
 use super::evaluate::Evaluation;
@@ -126,7 +126,7 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
         plan_hash: Some(plan.hash().to_owned()),
         seed: Some(plan.seed),
         placement: placement(&summary.environment),
-        environment: (!summary.environment.workers.is_empty()).then(|| summary.environment.summary()),
+        environment: (!summary.environment.workers.is_empty()).then(|| environment(&summary.environment)),
         fabric: summary.fabric.as_ref().map(|fabric| FabricSummary {
             proof: fabric.proof,
             provider: clipped(&fabric.provider, MAX_TEXT),
@@ -196,6 +196,23 @@ fn progress(summary: &Summary) -> Progress {
     }
 }
 
+fn environment(environment: &Environment) -> EnvironmentSummary {
+    let mut summary = environment.summary();
+    let EnvironmentSummary {
+        kernels,
+        cpu_models,
+        libraries,
+        polling,
+        instance_types,
+        devices,
+    } = &mut summary;
+    let lists = [kernels, cpu_models, libraries, polling, instance_types, devices];
+    for value in lists.into_iter().flatten() {
+        *value = clipped(value, MAX_TEXT);
+    }
+    summary
+}
+
 fn placement(environment: &Environment) -> Option<PlacementStatus> {
     let last = environment.workers.iter().map(|worker| worker.leg).max()?;
     let leg_workers = environment.workers.iter().filter(|worker| worker.leg == last);
@@ -218,9 +235,7 @@ fn best(plan: &Plan, summary: &Summary) -> Option<String> {
 }
 
 fn limit_warnings(warnings: impl Iterator<Item = String>) -> Vec<String> {
-    let mut all: Vec<String> = warnings
-        .map(|warning| clipped(&printable(&warning), MAX_TEXT))
-        .collect();
+    let mut all: Vec<String> = warnings.map(|warning| clipped(&warning, MAX_TEXT)).collect();
     if all.len() > MAX_WARNINGS {
         let more = all.len() - (MAX_WARNINGS - 1);
         all.truncate(MAX_WARNINGS - 1);

@@ -1,14 +1,15 @@
 //! Command exit statuses and failure messages.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
 use crds::file_error::with_remedy;
-use crds::printable::printable;
 use crds::v1alpha1::Outcome;
 
 use campaign::RunOutcome;
+
+use crate::terminal::print_error;
 
 /// Exit status of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,8 +95,7 @@ pub fn exit_code(result: Result<Exit, Failure>) -> ExitCode {
     let exit = result.unwrap_or_else(|failure| {
         let message = failure.to_string();
         if !message.is_empty() {
-            // A failed write to standard error cannot be reported.
-            let _ = writeln!(io::stderr(), "{}", printable(&message));
+            print_error(&message);
         }
         failure.exit
     });

@@ -1,7 +1,6 @@
 //! Structured logs on standard error.
 
 use std::env;
-use std::io::IsTerminal;
 
 use tracing::warn;
 use tracing_subscriber::filter::Targets;
@@ -10,6 +9,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::options::LogFormat;
+use crate::terminal::{LogWriter, is_error_terminal};
 
 /// Environment variable that holds the log filter, such as `debug` or `info,kube_client=warn`.
 const FILTER_VARIABLE: &str = "RUST_LOG";
@@ -24,14 +24,18 @@ pub(super) fn start(format: LogFormat) {
         Some(Ok(filter)) => filter.clone(),
         Some(Err(_)) | None => default_filter(),
     };
-    let lines = fmt::layer().with_writer(std::io::stderr);
+    let lines = fmt::layer();
     let registry = tracing_subscriber::registry().with(filter);
     // If logging has already been initialized, it remains unchanged.
     let _ = match format {
-        LogFormat::Json => registry.with(lines.json().flatten_event(true)).try_init(),
-        LogFormat::Text => registry
-            .with(lines.with_ansi(std::io::stderr().is_terminal()))
-            .try_init(),
+        LogFormat::Json => {
+            let lines = lines.json().flatten_event(true);
+            registry.with(lines.with_writer(|| LogWriter::Json)).try_init()
+        }
+        LogFormat::Text => {
+            let lines = lines.with_ansi(is_error_terminal());
+            registry.with(lines.with_writer(|| LogWriter::Text)).try_init()
+        }
     };
     if let Some(Err(error)) = parsed {
         warn!(%error, "invalid {FILTER_VARIABLE}, using {DEFAULT_FILTER}. Use a level, or targets with levels, such as info,kube_client=debug");

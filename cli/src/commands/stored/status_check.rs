@@ -74,7 +74,7 @@ const OF_UNFINISHED: [&str; 4] = ["planHash", "seed", "outcome", "records"];
 /// time at which the status was written.
 pub(super) fn difference(stored: &StoredRun, written: &Value) -> Option<String> {
     let typed = stored.run.status.as_ref()?;
-    let is_finished = matches!(typed.state, Some(State::Complete | State::Failed));
+    let is_finished = is_finished(typed);
     let summary = &stored.evaluation.summary;
     let recorded = summary.blocks_done;
     let stated = typed.progress.as_ref().map_or(0, |progress| progress.blocks_done);
@@ -158,19 +158,35 @@ fn field(path: &str) -> String {
     field
 }
 
+/// Whether the status is that of a finished run: its state, its outcome or one of its conditions says so. All of them must
+/// agree, so one that was changed must not prevent the comparison of the others.
+fn is_finished(written: &BenchmarkRunStatus) -> bool {
+    let is_final = |condition: &Condition| {
+        condition.is_true()
+            && (condition.has_type(ConditionType::Complete) || condition.has_type(ConditionType::Failed))
+    };
+    matches!(written.state, Some(State::Complete | State::Failed))
+        || written.outcome.is_some()
+        || written.conditions.iter().any(is_final)
+}
+
 /// Returns the phase from which the status must have been computed.
 fn phase(written: &BenchmarkRunStatus, stored: &StoredRun) -> Phase {
     let is_local = written.execution.is_none();
     let is_complete = stored.evaluation.summary.is_complete();
     match written.state {
-        Some(State::Complete) if is_complete => Phase::finished(&stored.evaluation),
+        _ if !is_finished(written) => Phase::Running,
         // A local run that has measured all blocks has not failed for another reason.
-        Some(State::Failed) if is_complete && is_local => Phase::finished(&stored.evaluation),
-        Some(State::Complete | State::Failed) => Phase::Failed {
-            reason: Reason::BlocksMissing,
-            message: String::new(),
-        },
-        _ => Phase::Running,
+        Some(State::Failed) if is_complete && !is_local => blocks_missing(),
+        _ if is_complete => Phase::finished(&stored.evaluation),
+        _ => blocks_missing(),
+    }
+}
+
+fn blocks_missing() -> Phase {
+    Phase::Failed {
+        reason: Reason::BlocksMissing,
+        message: String::new(),
     }
 }
 

@@ -1,6 +1,8 @@
 //! CSV report of an imported run. Columns with the same meaning have the same names as in the CSV report of a measured
 //! run.
 
+use crds::printable::printable;
+
 use crate::imported::{Difference, ImportedRun, NOT_CONTROLLED_SHORT};
 use crate::report::csv::{format_significant, unit};
 
@@ -58,5 +60,5 @@ pub fn render(run: &ImportedRun) -> Result<String, ::csv::Error> {
         ])?;
     }
     let bytes = writer.into_inner().map_err(|error| error.into_error())?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(printable(&String::from_utf8_lossy(&bytes)).into_owned())
 }

@@ -1,5 +1,6 @@
 //! JSON report of an imported run.
 
+use crds::printable::printable_json;
 use serde_json::json;
 
 use crate::imported::{ImportedRun, NOT_CONTROLLED, NOT_CONTROLLED_SHORT};
@@ -50,5 +51,5 @@ pub fn render(run: &ImportedRun) -> Result<String, serde_json::Error> {
         "reported": run.reported,
         "warnings": run.warnings,
     });
-    Ok(format!("{:#}\n", document))
+    Ok(format!("{}\n", printable_json(&format!("{document:#}"))))
 }

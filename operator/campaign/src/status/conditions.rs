@@ -1,7 +1,6 @@
 //! Run conditions: whether the run is accepted, suspended, running, complete or failed. They do not indicate whether
 //! its results can be trusted.
 
-use crds::printable::printable;
 use crds::v1alpha1::{BenchmarkRunStatus, Condition, ConditionType, Reason};
 
 use super::{MAX_TEXT, Phase, StatusInput};
@@ -104,8 +103,7 @@ fn with_transition_times(
             type_: type_.to_string(),
             status: if is_true { "True" } else { "False" }.to_owned(),
             reason: reason.to_string(),
-            // The message may quote the spec or the output of a worker.
-            message: clipped(&printable(&message), MAX_TEXT),
+            message: clipped(&message, MAX_TEXT),
             last_transition_time: since.unwrap_or_else(|| now.to_owned()),
             observed_generation: generation,
         }

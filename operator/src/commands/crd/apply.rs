@@ -1,6 +1,5 @@
 //! `fabricbench crd --apply`: applies the custom resource definition to a cluster. Performs I/O.
 
-use std::io::Write;
 use std::time::Duration;
 
 use crds::v1alpha1::BenchmarkRun;
@@ -10,6 +9,8 @@ use kube::runtime::wait::{Condition, conditions};
 use kube::{Api, Client, CustomResourceExt};
 use snafu::{IntoError, ResultExt, Snafu, ensure};
 use tokio::time::{sleep, timeout};
+
+use crate::terminal::print;
 
 /// Field manager for the definition. It takes over the fields from previous managers, such as Helm.
 const FIELD_MANAGER: &str = "fabricbench";
@@ -60,7 +61,7 @@ pub(super) fn apply() -> Result<(), DefinitionError> {
         Ok(applied) => applied?,
         Err(_) => return NotEstablishedSnafu { name }.fail(),
     }
-    writeln!(std::io::stdout().lock(), "{name} is applied and served").context(OutputSnafu)
+    print(&format!("{name} is applied and served\n")).context(OutputSnafu)
 }
 
 async fn apply_and_wait(name: &str) -> Result<(), DefinitionError> {
