@@ -167,7 +167,7 @@ def curves():
             "the time from post to completion; for calls, from a sample's first call to its reply; for memory "
             "footprints, from the message to its confirmation; and for parameter serving, from the publication of a "
             "version to its use.",
-            by_arm("fabricbench_arm_latency_seconds", ', quantile="$quantile"'),
+            by_arm("fabricbench_arm_latency_seconds", ', quantile_level="$quantile"'),
             steps,
             "s",
             NO_SIZES,
@@ -290,7 +290,7 @@ def values_table(title, description, values, empty_text, height):
 def values():
     quantiles = {"0": "smallest", "0.5": "p50", "0.95": "p95", "0.99": "p99", "0.999": "p99.9", "1": "largest"}
     latencies = [
-        ("fabricbench_arm_latency_seconds", f'quantile="{quantile}"', name, None) for quantile, name in quantiles.items()
+        ("fabricbench_arm_latency_seconds", f'quantile_level="{level}"', name, None) for level, name in quantiles.items()
     ]
     others = [
         ("fabricbench_arm_throughput_bytes_per_second", "", "throughput", "Bps"),
@@ -340,14 +340,14 @@ WORKLOAD_PANELS = (
             ("fabricbench_arm_version_lag_mean", "", "version lag", "short"),
             ("fabricbench_arm_worst_worker_version_lag_mean", "", "worst worker's version lag", "short"),
             ("fabricbench_arm_workers_without_version", "", "workers without a version", "short"),
-            ("fabricbench_arm_time_lag_seconds", 'quantile="0.5"', "time lag p50", "s"),
-            ("fabricbench_arm_time_lag_seconds", 'quantile="0.99"', "time lag p99", "s"),
-            ("fabricbench_arm_time_lag_seconds", 'quantile="1"', "largest time lag", "s"),
+            ("fabricbench_arm_time_lag_seconds", 'quantile_level="0.5"', "time lag p50", "s"),
+            ("fabricbench_arm_time_lag_seconds", 'quantile_level="0.99"', "time lag p99", "s"),
+            ("fabricbench_arm_time_lag_seconds", 'quantile_level="1"', "largest time lag", "s"),
             ("fabricbench_arm_posted_staleness", 'lag="store"', "store lag", "short"),
             ("fabricbench_arm_posted_staleness", 'lag="post"', "post lag", "short"),
             ("fabricbench_arm_posted_staleness", 'lag="original"', "original staleness", "short"),
-            ("fabricbench_arm_push_seconds", 'quantile="0.5"', "push p50", "s"),
-            ("fabricbench_arm_push_seconds", 'quantile="1"', "longest push", "s"),
+            ("fabricbench_arm_push_seconds", 'quantile_level="0.5"', "push p50", "s"),
+            ("fabricbench_arm_push_seconds", 'quantile_level="1"', "longest push", "s"),
             ("fabricbench_arm_push_bytes_per_second", "", "push rate", "Bps"),
             ("fabricbench_arm_published_versions", "", "published versions", "short"),
             ("fabricbench_arm_versions_not_delivered_to_all", "", "not delivered to all", "short"),
@@ -380,12 +380,12 @@ WORKLOAD_PANELS = (
         "Flushes after messages, pings with and without other messages in flight, reads that follow writes, the first "
         "batch of a segment transfer, and the values that a command's tool reports.",
         (
-            ("fabricbench_arm_flush_seconds", 'quantile="0.5"', "flush p50", "s"),
-            ("fabricbench_arm_flush_seconds", 'quantile="1"', "longest flush", "s"),
+            ("fabricbench_arm_flush_seconds", 'quantile_level="0.5"', "flush p50", "s"),
+            ("fabricbench_arm_flush_seconds", 'quantile_level="1"', "longest flush", "s"),
             ("fabricbench_arm_ping_p99_seconds", 'fabric="idle"', "idle ping p99", "s"),
             ("fabricbench_arm_ping_p99_seconds", 'fabric="loaded"', "loaded ping p99", "s"),
-            ("fabricbench_arm_read_back_seconds", 'quantile="0.5"', "read back p50", "s"),
-            ("fabricbench_arm_read_back_seconds", 'quantile="0.99"', "read back p99", "s"),
+            ("fabricbench_arm_read_back_seconds", 'quantile_level="0.5"', "read back p50", "s"),
+            ("fabricbench_arm_read_back_seconds", 'quantile_level="0.99"', "read back p99", "s"),
             ("fabricbench_arm_first_batch_seconds", "", "first batch", "s"),
             ("fabricbench_arm_reported_latency_seconds", "", "reported latency", "s"),
             ("fabricbench_arm_reported_bytes_per_second", "", "reported bandwidth", "Bps"),

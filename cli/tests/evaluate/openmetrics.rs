@@ -88,7 +88,7 @@ fn metrics_match_the_values_in_the_status() {
             ("size_bytes", &size),
             ("arm", &result.arm),
         ];
-        let median = [&labels[..], &[("quantile", "0.5")]].concat();
+        let median = [&labels[..], &[("quantile_level", "0.5")]].concat();
         assert_eq!(
             value(&metrics, "fabricbench_arm_latency_seconds", &median),
             result.p50_nanos.map(|nanos| nanos as f64 / 1e9)

@@ -44,7 +44,7 @@ async fn leader_exports_results_until_the_run_is_deleted() {
 
     let run_labels = format!("run_namespace=\"{namespace}\",run=\"done\"");
     let arm_labels = format!("{run_labels},scenario=\"small\",size_bytes=\"64\",arm=\"fi-inject\"");
-    let latency = format!("fabricbench_arm_latency_seconds{{{arm_labels},quantile=\"0.5\"}}");
+    let latency = format!("fabricbench_arm_latency_seconds{{{arm_labels},quantile_level=\"0.5\"}}");
     let verdict =
         format!("fabricbench_comparison_verdict{{{arm_labels},metric=\"LatencyP50\",verdict=\"Improved\"}}");
     let outcome = format!("fabricbench_run_outcome{{{run_labels},outcome=\"Passed\"}}");

@@ -32,7 +32,7 @@ pub(super) const METRICS: [ResultMetric; 23] = [
             SCENARIO,
             SIZE,
             ARM,
-            label("quantile", "0, 0.5, 0.95, 0.99, 0.999, 1"),
+            label("quantile_level", "0, 0.5, 0.95, 0.99, 0.999, 1"),
         ],
         Samples::Arm(|arm, emit| {
             for (quantile, nanos) in QUANTILES.into_iter().zip(arm.latency_nanos) {
@@ -92,7 +92,7 @@ pub(super) const METRICS: [ResultMetric; 23] = [
             SCENARIO,
             SIZE,
             ARM,
-            label("quantile", "0.5, 1"),
+            label("quantile_level", "0.5, 1"),
         ],
         Samples::Arm(|arm, emit| {
             if let Some(flush) = arm.observed.as_ref().and_then(|observed| observed.flush) {
@@ -182,7 +182,7 @@ pub(super) const METRICS: [ResultMetric; 23] = [
             SCENARIO,
             SIZE,
             ARM,
-            label("quantile", "0.5, 0.99"),
+            label("quantile_level", "0.5, 0.99"),
         ],
         Samples::Arm(|arm, emit| {
             if let Some(reads) = arm.observed.as_ref().and_then(|observed| observed.read_back) {

@@ -95,7 +95,7 @@ pub(super) const METRICS: [ResultMetric; 17] = [
             SCENARIO,
             SIZE,
             ARM,
-            label("quantile", "0.5, 0.99, 1"),
+            label("quantile_level", "0.5, 0.99, 1"),
         ],
         Samples::Arm(|arm, emit| {
             if let Some(one) = serving(arm) {
@@ -141,7 +141,7 @@ pub(super) const METRICS: [ResultMetric; 17] = [
             SCENARIO,
             SIZE,
             ARM,
-            label("quantile", "0.5, 1"),
+            label("quantile_level", "0.5, 1"),
         ],
         Samples::Arm(|arm, emit| {
             if let Some(one) = serving(arm) {
