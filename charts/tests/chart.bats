@@ -98,6 +98,7 @@ mentions_key() {
     rendered --set namespaced.enabled=true | json | jq --raw-output '.kind' | sort -u >"$BATS_TEST_TMPDIR/kinds"
     diff - "$BATS_TEST_TMPDIR/kinds" <<'KINDS'
 Deployment
+Job
 Lease
 Role
 RoleBinding

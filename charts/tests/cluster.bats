@@ -124,6 +124,14 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     [[ $output != *crd-upgrade* ]]
 }
 
+@test "uninstalling is refused while runs exist, and changes nothing" {
+    run readme Uninstall --wait
+    [ "$status" -ne 0 ]
+    kubectl -n fabricbench-system logs job/fabricbench-uninstall | grep 'because these runs exist: campaigns/'
+    kubectl -n fabricbench-system rollout status deployment/fabricbench-operator --timeout 60s
+    kubectl -n campaigns get bench upgraded
+}
+
 @test "only the CRD is left after uninstalling as described in README.md" {
     kubectl -n campaigns delete bench --all --wait
     readme Uninstall --wait

@@ -3,6 +3,7 @@
 mod crd;
 mod exit;
 mod operator;
+mod prepare_uninstall;
 
 use std::process::ExitCode;
 
@@ -30,6 +31,7 @@ struct Cli {
 pub enum InClusterCommand {
     Crd(crd::Crd),
     Operator(Box<operator::Operator>),
+    PrepareUninstall(prepare_uninstall::PrepareUninstall),
 }
 
 impl InClusterCommand {
@@ -41,6 +43,7 @@ impl InClusterCommand {
         match self {
             Self::Crd(command) => command.execute(),
             Self::Operator(command) => (*command).execute(),
+            Self::PrepareUninstall(command) => command.execute(),
         }
     }
 }

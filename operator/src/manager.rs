@@ -5,6 +5,7 @@
 //! memory.
 
 mod leader;
+mod metrics_access;
 mod server;
 mod telemetry;
 
@@ -18,12 +19,13 @@ pub use leader::LeaderError;
 
 use crate::client::{self, ClientError};
 use crate::metrics::operator::{Metrics, MetricsError};
-use crate::options::Options;
+use crate::options::{Options, Readers};
 use crate::readiness::Readiness;
 use crate::results::Results;
 use crate::run_controller::{self, ControllerError};
 use crate::shutdown::Shutdown;
 use leader::Election;
+use metrics_access::MetricsAccess;
 
 /// Time allowed for reconciliations in progress to finish after a termination signal. The kubelet kills the process 30
 /// s after the signal.
@@ -112,8 +114,21 @@ async fn operate(options: Options) -> Result<(), OperatorError> {
         .await
         .context(ListenSnafu { address })?;
     let results = Results::new(options.series.all);
-    let server = server::serve(listener, metrics.clone(), readiness.clone(), results.clone());
+    let access = match options.metrics_readers {
+        Readers::Anyone => MetricsAccess::Open,
+        Readers::Authorized => MetricsAccess::authorized(clients.unlimited.clone()),
+    };
+    let server = server::serve(
+        listener,
+        metrics.clone(),
+        access,
+        readiness.clone(),
+        results.clone(),
+    );
     info!(%address, version = env!("CARGO_PKG_VERSION"), namespaces = %options.namespaces, "started");
+    if options.metrics_readers == Readers::Anyone && !address.ip().is_loopback() {
+        warn!("everyone who can connect may read the results of all runs; set --metrics-readers=authorized");
+    }
 
     let work = async {
         let mut election = match &options.lease {

@@ -23,6 +23,8 @@ pub struct Options {
     pub limits: RequestLimits,
     /// Listen address for `/healthz`, `/readyz` and `/metrics`.
     pub listen: SocketAddr,
+    /// Who may read `/metrics`.
+    pub metrics_readers: Readers,
     /// Limits on the number of result series at `/metrics`.
     pub series: SeriesLimits,
     /// Lease for leader election, or `None` if leader election is disabled.
@@ -127,6 +129,15 @@ impl fmt::Display for LeaseName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.namespace, self.name)
     }
+}
+
+/// Who may read the metrics, which contain the results of all runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Readers {
+    /// Everyone who can connect.
+    Anyone,
+    /// Users with a token that the API server knows and with the right to get the nonResourceURL `/metrics`.
+    Authorized,
 }
 
 /// Format of log lines.

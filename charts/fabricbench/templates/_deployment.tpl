@@ -34,6 +34,8 @@
 {{- end }}
 - name: FABRICBENCH_LISTEN
   value: 0.0.0.0:8080
+- name: FABRICBENCH_METRICS_READERS
+  value: {{ include "fabricbench.metricsReaders" . | quote }}
 {{- if .Values.leaderElection.enabled }}
 - name: FABRICBENCH_LEASE_NAME
   value: {{ include "fabricbench.operator" . | quote }}

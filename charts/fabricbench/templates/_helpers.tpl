@@ -27,6 +27,15 @@
 {{- end }}
 {{- end }}
 
+{{/* Who may read the metrics: "authorized" or "anyone". */}}
+{{- define "fabricbench.metricsReaders" -}}
+{{- if eq .Values.metrics.readers "Auto" }}
+{{- ternary "anyone" "authorized" .Values.namespaced.enabled }}
+{{- else }}
+{{- lower .Values.metrics.readers }}
+{{- end }}
+{{- end }}
+
 {{/* Selector labels of the release. */}}
 {{- define "fabricbench.releaseLabels" -}}
 app.kubernetes.io/name: {{ include "fabricbench.name" . | quote }}

@@ -72,7 +72,8 @@ forward_metrics() {
 results_agree() {
     local namespace=$1 run runs=()
     forward_metrics "$2"
-    curl -sf "$metrics" >"$BATS_TEST_TMPDIR/metrics"
+    reader_token "$2" >"$BATS_TEST_TMPDIR/token"
+    curl -sf --oauth2-bearer "$(cat "$BATS_TEST_TMPDIR/token")" "$metrics" >"$BATS_TEST_TMPDIR/metrics"
     for run in "${@:3}"; do
         kubectl -n "$namespace" get bench "$run" -o json >"$BATS_TEST_TMPDIR/$run.json"
         runs+=("$BATS_TEST_TMPDIR/$run.json")
@@ -80,10 +81,20 @@ results_agree() {
         diff <(measured_values "$run" <"$BATS_TEST_TMPDIR/metrics") <(measured_values "$run" <"$BATS_TEST_TMPDIR/report")
         echo "# $run: $(measured_values "$run" <"$BATS_TEST_TMPDIR/report" | wc -l) values in its report equal the scraped values"
     done
-    PYTHONDONTWRITEBYTECODE=1 python3 "$ROOT/charts/tests/queries/check.py" --partly --scrape "$metrics" \
+    PYTHONDONTWRITEBYTECODE=1 python3 "$ROOT/charts/tests/queries/check.py" --partly --scrape "$metrics" --token "$BATS_TEST_TMPDIR/token" \
         --then "kubectl -n $namespace delete bench --all --wait" "${runs[@]}" >"$BATS_TEST_TMPDIR/check"
     sed 's/^/# /' "$BATS_TEST_TMPDIR/check"
+    kubectl delete clusterrolebinding "$2-prometheus"
+    kubectl -n "$2" delete serviceaccount prometheus
     kill "$forwarder"
+}
+
+# reader_token NAMESPACE: prints a token of a service account that may read the metrics.
+reader_token() {
+    kubectl -n "$1" create serviceaccount prometheus --dry-run=client -o yaml | kubectl apply -f - >/dev/null
+    kubectl create clusterrolebinding "$1-prometheus" --clusterrole=fabricbench-metrics-reader \
+        --serviceaccount="$1:prometheus" --dry-run=client -o yaml | kubectl apply -f - >/dev/null
+    kubectl -n "$1" create token prometheus
 }
 
 # measured_values RUN: prints the measured values of the run in the metrics on standard input, without its state.

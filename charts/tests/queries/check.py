@@ -1,9 +1,9 @@
 """Executes every dashboard query and every rule in a real Prometheus server and compares the results with the status.
 
-Usage: check.py [--texts DIRECTORY] [--scrape URL]... [--then COMMAND] [--partly] RUN.json...
+Usage: check.py [--texts DIRECTORY] [--scrape URL]... [--token FILE] [--then COMMAND] [--partly] RUN.json...
 
-The prometheus binary must be in PATH. Prometheus scrapes each URL (/metrics of a running operator) and each *.prom file
-in DIRECTORY (the metrics of a report). RUN.json is a finished BenchmarkRun that these metrics describe. Without an
+The prometheus binary must be in PATH. Prometheus scrapes each URL (/metrics of a running operator), with the bearer token in
+FILE, and each *.prom file in DIRECTORY (the metrics of a report). RUN.json is a finished BenchmarkRun that these metrics describe. Without an
 operator, only the Campaign dashboard is queried. With --partly, queries may return no result, because the runs do not
 contain all values that the dashboards display. COMMAND is executed at the end; afterwards, all alerts must resolve.
 Prints all problems: queries that are rejected or return no result, values that differ from the status, alerts that fire
@@ -32,6 +32,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--texts", type=pathlib.Path)
     parser.add_argument("--scrape", action="append", default=[])
+    parser.add_argument("--token", type=pathlib.Path)
     parser.add_argument("--then", metavar="COMMAND")
     parser.add_argument("--partly", action="store_true")
     parser.add_argument("runs", nargs="+", type=pathlib.Path)
@@ -43,7 +44,7 @@ def main():
         directory = pathlib.Path(scratch)
         rules = [without_keep_firing(path, directory) for path in sorted((CHART / "rules").glob("*.yaml"))]
         with prometheus.served(arguments.texts or directory) as texts:
-            with prometheus.running(directory, texts + arguments.scrape, rules) as api:
+            with prometheus.running(directory, texts, arguments.scrape, arguments.token, rules) as api:
                 wrong = [line for name in names for line in check_board(api, name, runs, arguments.partly)]
                 wrong += check_rules(api, runs, with_operator=bool(arguments.scrape))
                 if arguments.then:

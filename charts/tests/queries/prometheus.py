@@ -87,16 +87,21 @@ def served(directory):
 
 
 @contextlib.contextmanager
-def running(directory, targets, rules):
-    """Runs a Prometheus server that scrapes `targets` every second and evaluates `rules`; yields its `Api`.
+def running(directory, texts, operators, token, rules):
+    """Runs a Prometheus server that scrapes `texts` and `operators` every second and evaluates `rules`; yields its `Api`.
+
+    The operators get the bearer token in the file `token`, if it is set.
 
     Its files are stored in `directory`.
     """
-    scrapes = []
+    scrapes, targets = [], texts + operators
     for number, target in enumerate(targets):
         url = urllib.parse.urlsplit(target)
         static = [{"targets": [url.netloc], "labels": {"namespace": "fabricbench"}}]
-        scrapes.append({"job_name": f"fabricbench-{number}", "metrics_path": url.path, "static_configs": static})
+        scrape = {"job_name": f"fabricbench-{number}", "metrics_path": url.path, "static_configs": static}
+        if token and target in operators:
+            scrape["authorization"] = {"credentials_file": str(token)}
+        scrapes.append(scrape)
     config = {
         "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
         "rule_files": [str(path) for path in rules],

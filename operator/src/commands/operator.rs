@@ -13,7 +13,7 @@ use super::{Exit, Failure};
 use crate::manager;
 use crate::metrics::SeriesLimits;
 use crate::options::{
-    CommandPolicy, LeaseName, LogFormat, Namespaces, OperatorConfig, Options, RequestLimits,
+    CommandPolicy, LeaseName, LogFormat, Namespaces, OperatorConfig, Options, Readers, RequestLimits,
 };
 
 /// Run the operator, which reconciles the BenchmarkRuns in a cluster.
@@ -124,6 +124,17 @@ pub struct Operator {
         value_parser = socket_address
     )]
     listen: SocketAddr,
+    /// Who may read /metrics, which contains the results of all runs: anyone who can connect, or authorized users. These
+    /// send a bearer token (TokenReview), and have the right to get the nonResourceURL /metrics (SubjectAccessReview). The
+    /// operator needs the ClusterRole system:auth-delegator for this. Everyone may read /healthz and /readyz.
+    #[arg(
+        long,
+        env = "FABRICBENCH_METRICS_READERS",
+        value_name = "READERS",
+        default_value = "anyone",
+        value_enum
+    )]
+    metrics_readers: Readers,
     /// Maximum number of result series per run at /metrics. Omitted series are counted in
     /// fabricbench_run_series_dropped.
     #[arg(long, env = "FABRICBENCH_MAX_SERIES_PER_RUN", value_name = "N", default_value_t = 2000,
@@ -208,6 +219,7 @@ impl Operator {
                 burst: self.client_burst,
             },
             listen: self.listen,
+            metrics_readers: self.metrics_readers,
             series: SeriesLimits {
                 per_run: self.max_series_per_run as usize,
                 all: self.max_series as usize,

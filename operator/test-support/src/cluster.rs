@@ -9,7 +9,7 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client, Config, Resource};
 use serde::de::DeserializeOwned;
@@ -49,6 +49,16 @@ pub async fn client() -> Client {
         .await
         .unwrap();
     Client::try_from(config).unwrap()
+}
+
+/// Creates a client without credentials.
+pub async fn anonymous_client() -> Client {
+    let mut kubeconfig = Kubeconfig::read_from(kubeconfig()).unwrap();
+    for user in &mut kubeconfig.auth_infos {
+        user.auth_info = Some(AuthInfo::default());
+    }
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    Client::try_from(config.unwrap()).unwrap()
 }
 
 /// Returns the CRD in the chart.

@@ -38,13 +38,16 @@ impl Operator {
         Self { process, port }
     }
 
-    /// Returns the HTTP response to `GET path`, including the status line; `None` if the server does not respond.
-    fn get(&self, path: &str) -> Option<String> {
+    /// Returns the HTTP response to `GET path`, including the status line; `None` if the server does not respond. The request
+    /// has a bearer token if `token` is set.
+    pub fn get(&self, path: &str, token: Option<&str>) -> Option<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         stream.set_read_timeout(Some(RESPONSE_TIMEOUT)).ok()?;
+        let authorization =
+            token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
         write!(
             stream,
-            "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\n{authorization}Connection: close\r\n\r\n"
         )
         .ok()?;
         let mut response = String::new();
@@ -54,12 +57,17 @@ impl Operator {
 
     /// Waits until the operator is ready, either as the leader or as a standby replica.
     pub async fn ready(&self) {
-        until(|| async { self.get("/readyz")?.starts_with("HTTP/1.1 200").then_some(()) }).await;
+        until(|| async {
+            self.get("/readyz", None)?
+                .starts_with("HTTP/1.1 200")
+                .then_some(())
+        })
+        .await;
     }
 
     /// Returns the values of all fabricbench metrics, keyed by name and labels.
     pub fn metrics(&self) -> BTreeMap<String, f64> {
-        let text = self.get("/metrics").unwrap_or_default();
+        let text = self.get("/metrics", None).unwrap_or_default();
         let lines = text.lines().filter(|line| line.starts_with("fabricbench_"));
         let pairs = lines.filter_map(|line| line.rsplit_once(' '));
         pairs

@@ -5,8 +5,6 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use futures::{StreamExt, stream};
-use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
@@ -15,7 +13,7 @@ use super::nodes::{Nodes, reserve_nodes};
 use super::permissions::{Permission, ServiceAccountUser, permissions_of};
 use super::start;
 use super::test_namespace::{TIMEOUT, TestNamespace};
-use test_support::cluster::{kubeconfig, until_within};
+use test_support::cluster::{anonymous_client, until_within};
 use test_support::operator::Operator;
 use test_support::proxy::{Proxy, ProxyOptions};
 
@@ -81,16 +79,6 @@ impl LimitedOperator {
         self.namespace.delete().await;
         drop(operator);
     }
-}
-
-/// Creates a client without credentials.
-async fn anonymous_client() -> Client {
-    let mut kubeconfig = Kubeconfig::read_from(kubeconfig()).unwrap();
-    for user in &mut kubeconfig.auth_infos {
-        user.auth_info = Some(AuthInfo::default());
-    }
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-    Client::try_from(config.unwrap()).unwrap()
 }
 
 async fn check_permissions_suffice(nodes: &Nodes, manifest: &str, no_streaming_lists: bool) {

@@ -14,6 +14,8 @@ mod election;
 mod forged;
 mod killed;
 mod malformed;
+mod metrics_access;
+mod prepare_uninstall;
 mod results;
 mod rules;
 mod schema;

@@ -7,15 +7,16 @@ use test_support::operator::Operator;
 
 /// Starts an operator for `namespace` with leader election in the same namespace.
 pub fn with_election(kubeconfig: &Path, namespace: &str) -> Operator {
-    operator(kubeconfig, namespace, &["--lease-namespace", namespace])
+    with_arguments(kubeconfig, namespace, &["--lease-namespace", namespace])
 }
 
 /// Starts an operator for `namespace` without leader election.
 pub fn without_election(kubeconfig: &Path, namespace: &str) -> Operator {
-    operator(kubeconfig, namespace, &["--no-leader-election"])
+    with_arguments(kubeconfig, namespace, &["--no-leader-election"])
 }
 
-fn operator(kubeconfig: &Path, namespace: &str, arguments: &[&str]) -> Operator {
+/// Starts an operator for `namespace` with further arguments.
+pub fn with_arguments(kubeconfig: &Path, namespace: &str, arguments: &[&str]) -> Operator {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench-operator"));
     command.env("RUST_LOG", "info,fabricbench_operator=debug");
     let scope = ["--namespace", namespace];
