@@ -40,8 +40,11 @@ mod tests {
         let labels = json!({
             names::LABEL_LEG: "0", names::LABEL_ATTEMPT: "1", "batch.kubernetes.io/job-completion-index": "0"
         });
+        let owner = json!({
+            "apiVersion": "batch/v1", "kind": "Job", "name": "run-0-1", "uid": "8", "controller": true
+        });
         let pod = json!({
-            "metadata": {"name": "run-0-1-0", "uid": "7", "labels": labels},
+            "metadata": {"name": "run-0-1-0", "uid": "7", "labels": labels, "ownerReferences": [owner]},
             "status": {"phase": "Pending", "containerStatuses": [container]},
         });
         serde_json::from_value(pod).unwrap()
