@@ -273,6 +273,8 @@ mod interruptions {
     fn both_sides_end_if_the_server_receives_a_signal() {
         let server = Server::start(&[]);
         let client = start_long(&server);
+        // An earlier signal would end the server before the client's session.
+        server.wait_for_child();
         signal(server.id(), Signal::INT);
         let output = server.finish();
         assert_eq!(output.status.code(), Some(3), "{output:?}");

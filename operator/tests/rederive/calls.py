@@ -62,7 +62,7 @@ def check(run, key, cases, valid, stored, tally):
     reading = None if scenario.rate else clock_reading(run)
     is_below = [bool(reading) and value is not None and value < 2 * reading for value in (mean, median(valid))]
     clock = reading if any(is_below) else None
-    hop = None if scenario.rate or is_below[0] else mean and mean / scenario.hops
+    hop = None if scenario.rate or any(is_below) else mean and mean / scenario.hops
     values = {"meanNanos": mean, "deviationNanos": deviation, "clockNanos": clock, "hopNanos": hop}
     for field, derived in values.items():
         derived = None if derived is None else math.floor(derived + 0.5)

@@ -1,5 +1,6 @@
 //! Starts the runner and reads its output.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -93,6 +94,15 @@ impl Process {
         }
     }
 
+    /// Waits until the process has a child: the instrument of a session.
+    pub fn wait_for_child(&self) {
+        let deadline = Instant::now() + TIMEOUT;
+        while !has_child(self.id()) {
+            assert!(Instant::now() < deadline, "the process started no instrument");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Waits until the process exits.
     pub fn finish(mut self) -> Output {
         let deadline = Instant::now() + TIMEOUT;
@@ -109,6 +119,16 @@ impl Process {
             stderr: self.stderr.take().unwrap().join().unwrap(),
         }
     }
+}
+
+/// Whether a thread of `process` has started a process that still exists.
+fn has_child(process: u32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    threads.map_while(Result::ok).any(|thread| {
+        // A thread that has ended has no children any more.
+        let children = fs::read_to_string(thread.path().join("children"));
+        children.is_ok_and(|children| !children.is_empty())
+    })
 }
 
 impl Drop for Process {
@@ -145,6 +165,10 @@ impl Server {
 
     pub fn id(&self) -> u32 {
         self.process.id()
+    }
+
+    pub fn wait_for_child(&self) {
+        self.process.wait_for_child();
     }
 
     pub fn wait_for_line(&self, text: &str) -> String {

@@ -39,7 +39,7 @@ impl Fastest<'_> {
 }
 
 /// Returns the fastest of `tests`. Calls that are not successful do not count, even if some of their cases were measured,
-/// and neither do those of an open loop, whose times depend on the rate, and those whose mean is below the clock.
+/// and neither do those of an open loop, whose times depend on the rate, and those below the clock.
 pub(super) fn fastest<'a>(tests: &[Test<'a>]) -> Option<Fastest<'a>> {
     let successful = tests
         .iter()
@@ -125,7 +125,7 @@ pub fn time(cell: &CellSummary, nanos: f64) -> String {
 fn notes(tests: &[&Test<'_>]) -> Vec<String> {
     let mut calls = tests.iter().filter_map(|test| test.cell.call.as_ref());
     let explanation = "Calls that take less time than one reading of the clock are below the clock. Their samples consist \
-                       mainly of the reading. Calls with a mean below the clock have no time for each hop, no other calls are \
+                       mainly of the reading. They have no time for each hop, no other calls are \
                        compared with them, and they are never the fastest. Other values below the clock are n/a.";
     calls
         .any(|call| call.below_clock)

@@ -51,17 +51,16 @@ pub struct Moments {
 }
 
 impl CallSummary {
-    /// Mean divided by the number of calls in a sample, in nanoseconds; `None` in an open loop, or if the mean is below the
+    /// Mean divided by the number of calls in a sample, in nanoseconds; `None` in an open loop, or if the calls are below the
     /// clock.
     pub fn hop_nanos(&self) -> Option<f64> {
         Some(self.moments_of_calls()?.mean_nanos / f64::from(self.hops.max(1)))
     }
 
     /// Mean and deviation if they describe the calls: not in an open loop, where they depend on the rate, and not if the
-    /// mean is below the clock. Values that compare calls with each other use these moments.
+    /// calls are below the clock. Values that compare calls with each other use these moments.
     pub fn moments_of_calls(&self) -> Option<Moments> {
-        self.moments
-            .filter(|moments| !self.is_open_loop && !self.is_below_clock(moments.mean_nanos))
+        self.moments.filter(|_| !self.is_open_loop && !self.below_clock)
     }
 
     /// Whether a sample of `nanos` leaves less time for the calls than one reading of the clock. Never in an open loop,
@@ -281,8 +280,12 @@ mod tests {
         let closed = call(false);
         assert!(!closed.takes_less_than_a_reading(Some(60)));
         assert!(closed.takes_less_than_a_reading(Some(31)));
-        // The mean itself is above the clock.
         assert_eq!(closed.moments_of_calls(), closed.moments);
+        let below = CallSummary {
+            below_clock: true,
+            ..call(false)
+        };
+        assert_eq!(below.moments_of_calls(), None);
         assert!(!call(true).takes_less_than_a_reading(Some(31)));
     }
 
