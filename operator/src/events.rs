@@ -2,7 +2,7 @@
 //! condition has been written. Performs no I/O.
 
 use crds::printable::printable;
-use crds::v1alpha1::{BenchmarkRunStatus, Condition, ConditionType, Reason};
+use crds::v1alpha1::{BenchmarkRunStatus, Condition, ConditionType, ExecutionStatus, Reason};
 use kube::runtime::events::{Event, EventType};
 
 /// Conditions that are published as events when they become true, in lifecycle order, with their event types.
@@ -16,6 +16,10 @@ const PUBLISHED_CONDITIONS: [(ConditionType, EventType); 5] = [
 /// Note of the event for a preemption by a queue.
 const PREEMPTION_NOTE: &str = "the queue preempted the gang: it suspended the Job after admitting it. The next attempt \
                                measures the missing blocks; status.execution.preemptions counts the preemptions";
+/// Note of the event for a lost place.
+const LOST_PLACE_NOTE: &str = "the gang did not start while other runs were waiting for its nodes, and lost its place. It \
+                               gets another turn at the time in status.execution.retryAt; \
+                               status.execution.attempts says what it was waiting for";
 /// Maximum length of an event note that the API server accepts, in bytes.
 const MAX_NOTE_BYTES: usize = 1024;
 
@@ -27,24 +31,35 @@ pub(crate) fn between(before: Option<&BenchmarkRunStatus>, after: &BenchmarkRunS
             .is_none()
             .then(|| event(now, *event_type))
     });
-    became_true.chain(preempted(before, after)).collect()
+    became_true.chain(repeated(before, after)).collect()
 }
 
-/// Returns the event for a preemption by a queue, which does not change a condition of its own. Repeated
-/// preemptions are counted in one event, which keeps the note of the first.
-fn preempted(before: Option<&BenchmarkRunStatus>, after: &BenchmarkRunStatus) -> Option<Event> {
-    let execution = after.execution.as_ref()?;
-    let known = before.and_then(|before| before.execution.as_ref());
-    if execution.preemptions <= known.map_or(0, |known| known.preemptions) {
-        return None;
-    }
-    Some(Event {
+/// Returns the events for a preemption by a queue and for a lost place, which do not change a condition of their own.
+/// Repeated ones are counted in one event, which keeps the note of the first.
+fn repeated(before: Option<&BenchmarkRunStatus>, after: &BenchmarkRunStatus) -> Vec<Event> {
+    let none = ExecutionStatus::default();
+    let execution = |status: Option<&BenchmarkRunStatus>| {
+        let execution = status.and_then(|status| status.execution.as_ref());
+        execution.unwrap_or(&none).clone()
+    };
+    let (before, after) = (execution(before), execution(Some(after)));
+    // A disruption before the start of a gang is counted as a lost place as well.
+    let last = after
+        .attempts
+        .last()
+        .and_then(|attempt| attempt.reason.as_deref());
+    let lost_place = last == Some(Reason::PlaceLost.as_str()) && after.lost_places > before.lost_places;
+    let preempted = after.preemptions > before.preemptions;
+    let event = |reason: Reason, note: &str| Event {
         type_: EventType::Normal,
-        reason: Reason::Preempted.to_string(),
-        note: Some(PREEMPTION_NOTE.to_owned()),
+        reason: reason.to_string(),
+        note: Some(note.to_owned()),
         action: "Retry".to_owned(),
         secondary: None,
-    })
+    };
+    let preempted = preempted.then(|| event(Reason::Preempted, PREEMPTION_NOTE));
+    let lost_place = lost_place.then(|| event(Reason::PlaceLost, LOST_PLACE_NOTE));
+    preempted.into_iter().chain(lost_place).collect()
 }
 
 /// Creates the event for a failed reconciliation, which will be retried.
@@ -84,7 +99,7 @@ fn event(condition: &Condition, type_: EventType) -> Event {
 
 #[cfg(test)]
 mod tests {
-    use crds::v1alpha1::ExecutionStatus;
+    use crds::v1alpha1::{AttemptState, AttemptStatus};
 
     use super::*;
 
@@ -104,21 +119,42 @@ mod tests {
     }
 
     #[test]
-    fn publishes_each_preemption_once() {
-        let preempted = |preemptions| BenchmarkRunStatus {
+    fn publishes_each_preemption_and_each_lost_place_once() {
+        let repeated = |preemptions, lost_places, reason: &str| BenchmarkRunStatus {
             execution: Some(ExecutionStatus {
                 preemptions,
+                lost_places,
+                attempts: vec![AttemptStatus {
+                    leg: 2,
+                    attempt: 3,
+                    state: AttemptState::Disrupted,
+                    job_uid: "job".to_owned(),
+                    coordinator_pod_uid: None,
+                    image_digest: None,
+                    started_at: None,
+                    finished_at: None,
+                    reason: Some(reason.to_owned()),
+                    message: None,
+                }],
                 ..ExecutionStatus::default()
             }),
             ..BenchmarkRunStatus::default()
         };
-        assert!(between(None, &preempted(0)).is_empty());
-        let [event] = &between(Some(&preempted(0)), &preempted(1))[..] else {
-            panic!("expected one event")
-        };
-        assert_eq!(event.reason, "Preempted");
-        assert!(event.note.as_ref().unwrap().len() <= MAX_NOTE_BYTES);
-        assert!(between(Some(&preempted(1)), &preempted(1)).is_empty());
+        let before = repeated(0, 0, "Preempted");
+        assert!(between(None, &before).is_empty());
+        for (reason, preemptions, lost_places) in [("Preempted", 1, 0), ("PlaceLost", 0, 1)] {
+            let after = repeated(preemptions, lost_places, reason);
+            let [event] = &between(Some(&before), &after)[..] else {
+                panic!("expected one event")
+            };
+            assert_eq!(event.reason, reason);
+            assert!(event.note.as_ref().unwrap().len() <= MAX_NOTE_BYTES);
+            assert!(between(Some(&after), &after).is_empty());
+        }
+        assert!(
+            between(Some(&before), &repeated(0, 1, "PodDeleted")).is_empty(),
+            "a disruption"
+        );
     }
 
     #[test]

@@ -27,7 +27,7 @@ mod queue;
 mod reconcile;
 pub mod record_chain;
 mod records;
-mod reservations;
+pub mod reservations;
 mod reserve;
 mod session;
 mod snapshot;

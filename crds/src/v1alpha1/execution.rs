@@ -30,6 +30,17 @@ pub struct ExecutionStatus {
     /// suspended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending_since: Option<String>,
+    /// Time that the run has spent waiting for its gang before pendingSince, in seconds. Reset when a gang starts. The
+    /// sum of this value and the time since pendingSince is limited by spec.runPolicy.pendingDeadlineSeconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pending_seconds: u64,
+    /// Number of times that the run has lost its place on nodes since a gang last started, because its gang did not
+    /// start while other runs were waiting for these nodes, or was disrupted before it started.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost_places: u32,
+    /// Time before which the run does not request another place, because it has lost its last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<String>,
     /// Time at which the last worker of the current gang started. Unset while no gang is running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_since: Option<String>,

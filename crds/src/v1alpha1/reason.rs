@@ -63,6 +63,8 @@ pub enum Reason {
     WorkerKilled,
     /// Some workers did not start before the others timed out.
     GangIncomplete,
+    /// The gang made no progress, and other runs were waiting for its nodes.
+    PlaceLost,
     /// The record stream is incomplete or failed verification.
     InvalidRecordStream,
     /// More attempts were disrupted than `spec.runPolicy.backoffLimit` allows.
@@ -126,6 +128,7 @@ impl Reason {
             Self::KubeletRejected => "KubeletRejected",
             Self::WorkerKilled => "WorkerKilled",
             Self::GangIncomplete => "GangIncomplete",
+            Self::PlaceLost => "PlaceLost",
             Self::InvalidRecordStream => "InvalidRecordStream",
             Self::BackoffLimitExceeded => "BackoffLimitExceeded",
             Self::DeadlineExceeded => "DeadlineExceeded",

@@ -12,8 +12,8 @@ pub struct RunPolicy {
     #[serde(default = "default_active_deadline")]
     #[cfg_attr(feature = "crd", schemars(range(min = 10, max = 604_800)))]
     pub active_deadline_seconds: u32,
-    /// Maximum time that the run may wait for its gang to start, in seconds. Time spent in a queue or behind other runs
-    /// does not count. Must be between 10 and 604800 (one week). Defaults to 900.
+    /// Maximum total time that the run may wait until a gang starts, in seconds. Time spent in a queue or behind other
+    /// runs does not count. Must be between 10 and 604800 (one week). Defaults to 900.
     #[serde(default = "default_pending_deadline")]
     #[cfg_attr(feature = "crd", schemars(range(min = 10, max = 604_800)))]
     pub pending_deadline_seconds: u32,

@@ -1,31 +1,66 @@
-//! Decides which run may place its gang next, so that two half-placed gangs never wait for each other. Performs no I/O.
+//! Decides which run may place its gang next, and which gang must give up its place. Performs no I/O.
 //!
-//! This is not a scheduler: it only delays the creation of a gang while another gang is being placed on nodes that both
-//! could use. The oldest run comes first. A run with exclusive placement keeps its nodes from one leg to the next.
+//! `docs/places.md` states the rules and the bound on waiting. This is not a scheduler: it only delays the creation of a
+//! gang while another gang is being placed on nodes that both could use, and ends the attempt of a gang that makes no
+//! progress while other runs wait for its nodes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use jiff::Timestamp;
+
+use super::store::RunKey;
+
+/// Time without progress after which a gang that is only partly placed loses its place.
+pub const PLACE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time without progress after which a gang that is placed but has not started loses its place. Nodes may have to pull
+/// large images.
+pub const START_TIMEOUT: Duration = Duration::from_secs(300);
+/// Time after which other runs no longer respect the turn of a run that has lost its place, even if its gang could not
+/// be removed.
+pub const RELEASE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Delay after the first lost place, which doubles with each further one. It is longer than the grace period of a pod, so
+/// that another gang can use the nodes in the meantime.
+const FIRST_RETRY_DELAY: Duration = Duration::from_secs(60);
+/// Maximum delay after a lost place.
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(600);
+
+/// Returns the time for which a run that has lost its place `lost_places` times in a row does not request another one.
+pub fn retry_delay(lost_places: u32) -> Duration {
+    let doublings = lost_places.saturating_sub(1).min(16);
+    FIRST_RETRY_DELAY
+        .saturating_mul(1 << doublings)
+        .min(MAX_RETRY_DELAY)
+}
 
 /// The part of a run's placement that affects other runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacementRequest {
-    /// `NAMESPACE/NAME` of the run.
-    pub name: String,
+    /// Namespace and name of the run.
+    pub run: RunKey,
     /// UID of the run.
     pub uid: String,
-    /// Creation time of the run.
-    pub created: Timestamp,
+    /// Time since which the run has been waiting for a turn: its creation, or the end of the delay after its gang lost
+    /// its place.
+    pub waiting_since: Timestamp,
     /// Number of nodes that the run needs.
-    pub workers: u32,
+    pub workers: usize,
     /// Whether the run needs its nodes exclusively.
     pub exclusive: bool,
-    /// Nodes that meet the requirements of the workers; `None` if unknown.
+    /// Nodes that meet the requirements of a worker, even if there are too few of them; `None` if unknown.
     pub candidate_nodes: Option<BTreeSet<String>>,
-    /// Nodes of the run's earlier attempts and of its pods.
-    pub nodes: BTreeSet<String>,
+    /// Nodes of the run's earlier attempts, on which later legs must run. Empty if the run does not keep them.
+    pub kept_nodes: BTreeSet<String>,
+    /// Nodes of the run's pods.
+    pub pod_nodes: BTreeSet<String>,
     /// Stage of the placement.
     pub stage: PlacementStage,
+    /// Whether some pods of the gang were not created in time.
+    pub lacks_pods: bool,
+    /// Time of the last progress of the gang: a pod was created, placed or started.
+    pub progress_at: Timestamp,
+    /// Time of the run's last turn: its last gang started, or the delay after a lost place ends.
+    pub last_turn: Option<Timestamp>,
 }
 
 /// Stage of a run's placement.
@@ -34,218 +69,246 @@ pub enum PlacementStage {
     /// The run needs no nodes now: it is finished or suspended, its Job is waiting for admission by a queue, or its
     /// next gang is delayed by something other than another run.
     Idle,
-    /// The run is ready to create its next gang, or will be as soon as its previous pods are gone.
+    /// The run needs no new gang now, but pods of its previous gang still occupy nodes.
+    Releasing,
+    /// The run is ready to create its next gang.
     Requesting,
-    /// The run's gang was created, but some of its pods have no node yet.
+    /// The run has its turn, but some pods of its gang have no node yet.
     Placing,
-    /// All pods in the gang have a node.
-    Placed,
+    /// All pods of the gang have a node, but some workers have not started.
+    Starting,
+    /// All workers have started.
+    Running,
 }
 
-/// Result of a placement request. Names are `NAMESPACE/NAME`.
+impl PlacementStage {
+    /// Time without progress after which a gang in this stage loses its place if other runs need its nodes.
+    pub fn timeout(self) -> Option<Duration> {
+        match self {
+            Self::Placing => Some(PLACE_TIMEOUT),
+            Self::Starting => Some(START_TIMEOUT),
+            Self::Idle | Self::Releasing | Self::Requesting | Self::Running => None,
+        }
+    }
+}
+
+/// Time of the last turn of each namespace.
+pub type Turns = BTreeMap<String, Timestamp>;
+
+/// What the other runs mean for one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reservation {
+pub struct Standing<'a> {
     /// The run that must place its gang first.
-    pub blocked_by: Option<String>,
+    pub precedes: Option<&'a PlacementRequest>,
+    /// A run that occupies nodes without which too few are left.
+    pub occupies: Option<&'a PlacementRequest>,
     /// A run whose placed gang occupies nodes that this run's gang could use. Set only while this run's gang is being
     /// placed.
-    pub competing_run: Option<String>,
+    pub competes: Option<&'a PlacementRequest>,
+    /// Set if the gang must give up its place: the time that it spent without progress.
+    pub lost_after: Option<Duration>,
+    /// Time at which the standing may change even if no request changes.
+    pub until: Option<Timestamp>,
 }
 
-/// Returns the run that `own` must wait for before it can create its gang.
-pub fn blocked_by<'a>(
+/// Returns what `others` mean for `own` at `now`. `turns` are the last turns of all namespaces.
+pub fn standing<'a>(
     own: &PlacementRequest,
     others: impl IntoIterator<Item = &'a PlacementRequest>,
-) -> Option<&'a PlacementRequest> {
+    turns: &Turns,
+    now: Timestamp,
+) -> Standing<'a> {
     let others = others.into_iter().filter(|other| other.uid != own.uid);
-    others
-        .filter(|other| blocks(own, other))
-        .min_by_key(|other| creation_order(other))
-}
-
-/// Returns a run whose placed gang occupies nodes that `own` could use.
-pub fn competing_run<'a>(
-    own: &PlacementRequest,
-    others: impl IntoIterator<Item = &'a PlacementRequest>,
-) -> Option<&'a PlacementRequest> {
-    let others = others.into_iter().filter(|other| other.uid != own.uid);
-    others
-        .filter(|other| other.stage == PlacementStage::Placed && overlap(own, other))
-        .min_by_key(|other| creation_order(other))
-}
-
-fn blocks(own: &PlacementRequest, other: &PlacementRequest) -> bool {
-    if other.stage == PlacementStage::Idle || !overlap(own, other) {
-        return false;
+    let scene = Scene {
+        own,
+        others: others.collect(),
+        turns,
+        now,
+    };
+    match own.stage {
+        PlacementStage::Idle | PlacementStage::Releasing | PlacementStage::Running => Standing::default(),
+        PlacementStage::Requesting => scene.before_creation(),
+        PlacementStage::Placing | PlacementStage::Starting => scene.after_creation(),
     }
-    let older = creation_order(other) < creation_order(own);
-    match other.stage {
-        PlacementStage::Idle => false,
-        PlacementStage::Placing => true,
-        // If only one of the two runs holds nodes that the other needs, the run that holds them comes first. Otherwise,
-        // the older run comes first.
-        PlacementStage::Requesting => {
-            match (holds_needed_nodes(own, other), holds_needed_nodes(other, own)) {
-                (true, false) => true,
-                (false, true) => false,
-                _ => older,
-            }
+}
+
+struct Scene<'s, 'a> {
+    own: &'s PlacementRequest,
+    others: Vec<&'a PlacementRequest>,
+    turns: &'s Turns,
+    now: Timestamp,
+}
+
+impl<'a> Scene<'_, 'a> {
+    fn before_creation(&self) -> Standing<'a> {
+        let placing = self.first(|other| self.has_turn(other) && conflict(self.own, other));
+        let precedes = placing.or_else(|| {
+            self.first(|other| {
+                let waits = other.stage == PlacementStage::Requesting && fits(other);
+                waits && conflict(self.own, other) && self.order(other) < self.order(self.own)
+            })
+        });
+        let occupies = match precedes {
+            None if self.is_short(self.own) => self.first(|other| occupies_nodes_of(self.own, other)),
+            _ => None,
+        };
+        Standing {
+            precedes,
+            occupies,
+            until: placing.and_then(turn_ends_at),
+            ..Standing::default()
         }
-        PlacementStage::Placed => holds_needed_nodes(own, other),
+    }
+
+    fn after_creation(&self) -> Standing<'a> {
+        let placed = |other: &PlacementRequest| {
+            matches!(other.stage, PlacementStage::Starting | PlacementStage::Running)
+                && is_on_nodes_of(self.own, other)
+        };
+        let competes = match self.own.stage {
+            PlacementStage::Placing => self.first(placed),
+            _ => None,
+        };
+        let timeout = self.own.stage.timeout().unwrap_or_default();
+        let ends_at = self.own.progress_at.checked_add(timeout).ok();
+        let stalled = ends_at.is_some_and(|ends_at| ends_at <= self.now);
+        let obstructed = self.is_obstructed() && turn_ends_at(self.own).is_none_or(|end| end > self.now);
+        Standing {
+            competes,
+            lost_after: (stalled && self.is_contended() && !obstructed).then_some(timeout),
+            until: match (stalled, obstructed) {
+                (false, _) => ends_at,
+                (true, true) => turn_ends_at(self.own),
+                (true, false) => None,
+            },
+            ..Standing::default()
+        }
+    }
+
+    /// Whether another run needs the place of the own gang and could be placed instead.
+    fn is_contended(&self) -> bool {
+        let own = self.own;
+        // The pods of a gang that does not fit have no turn, but they may be placed at any time.
+        let is_placing = own.stage == PlacementStage::Placing;
+        self.others.iter().any(|other| {
+            fits(other)
+                && match other.stage {
+                    PlacementStage::Requesting => {
+                        is_placing && conflict(own, other)
+                            || occupies_nodes_of(other, own) && self.is_short(other)
+                    }
+                    // Two gangs may be partly placed if a queue has admitted one of them. The first one keeps its place.
+                    PlacementStage::Placing => {
+                        let first =
+                            own.stage == PlacementStage::Starting || self.rank(other) < self.rank(own);
+                        first && is_on_nodes_of(other, own) && self.may_be_short(other)
+                    }
+                    _ => false,
+                }
+        })
+    }
+
+    /// Whether another gang that is partly placed is on nodes that the own gang needs, and gives them up first.
+    fn is_obstructed(&self) -> bool {
+        self.own.stage == PlacementStage::Placing
+            && self.others.iter().any(|other| {
+                let is_placing = other.stage == PlacementStage::Placing;
+                is_placing && is_on_nodes_of(self.own, other) && self.rank(other) > self.rank(self.own)
+            })
+    }
+
+    /// Returns the first of the other runs for which `matches` is true.
+    fn first(&self, matches: impl Fn(&PlacementRequest) -> bool) -> Option<&'a PlacementRequest> {
+        let matching = self.others.iter().copied().filter(|other| matches(other));
+        matching.min_by_key(|other| self.order(other))
+    }
+
+    /// Order of the turns: a run that continues on the nodes of its previous leg, then the namespace whose last turn is
+    /// longest ago, then the run that has been waiting longest.
+    fn order<'r>(&self, run: &'r PlacementRequest) -> (bool, Option<Timestamp>, Timestamp, &'r str) {
+        let turn = self.turns.get(&run.run.namespace).copied();
+        (run.kept_nodes.is_empty(), turn, run.waiting_since, &run.uid)
+    }
+
+    /// Order of two gangs that are both being placed. A gang that lacks pods or nodes gives up first.
+    fn rank<'r>(&self, run: &'r PlacementRequest) -> impl Ord + use<'r> {
+        (run.lacks_pods || !fits(run), self.order(run))
+    }
+
+    /// Whether `other` is being placed, and its turn has not ended.
+    fn has_turn(&self, other: &PlacementRequest) -> bool {
+        other.stage == PlacementStage::Placing
+            && fits(other)
+            && turn_ends_at(other).is_none_or(|end| end > self.now)
+    }
+
+    /// Whether the other runs occupy so many nodes that too few are left for `run`. `false` if the nodes are unknown.
+    fn is_short(&self, run: &PlacementRequest) -> bool {
+        let Some(usable) = usable_nodes(run) else {
+            return false;
+        };
+        let all = self.others.iter().copied().chain([self.own]);
+        let holders: Vec<_> = all
+            .filter(|other| other.uid != run.uid && excludes(run, other))
+            .collect();
+        let is_free = |node: &&String| !holders.iter().any(|other| holds(other, node));
+        fits(run) && usable.iter().filter(is_free).count() < run.workers
+    }
+
+    /// Whether `run`, which waits for the own gang, may have too few nodes. The resources that are left on a shared node
+    /// are unknown.
+    fn may_be_short(&self, run: &PlacementRequest) -> bool {
+        !excludes(run, self.own) || usable_nodes(run).is_none() || self.is_short(run)
     }
 }
 
-fn creation_order(run: &PlacementRequest) -> (Timestamp, &str) {
-    (run.created, &run.uid)
+/// Time at which other runs stop respecting the turn of `run`.
+fn turn_ends_at(run: &PlacementRequest) -> Option<Timestamp> {
+    run.progress_at.checked_add(PLACE_TIMEOUT + RELEASE_TIMEOUT).ok()
 }
 
 /// Whether both runs could use the same node.
-fn overlap(own: &PlacementRequest, other: &PlacementRequest) -> bool {
+fn conflict(own: &PlacementRequest, other: &PlacementRequest) -> bool {
     match (usable_nodes(own), usable_nodes(other)) {
         (Some(own), Some(other)) => !own.is_disjoint(other),
-        _ => true,
+        (Some(known), None) | (None, Some(known)) => !known.is_empty(),
+        (None, None) => true,
     }
 }
 
-/// Returns the nodes that a run may use: the nodes of its earlier attempts if there are any, otherwise all eligible
-/// nodes.
+/// Whether enough nodes for all workers of `run` exist, as far as it is known.
+fn fits(run: &PlacementRequest) -> bool {
+    usable_nodes(run).is_none_or(|nodes| nodes.len() >= run.workers)
+}
+
+/// Returns the nodes that a run may use: those that it keeps if there are any, otherwise all candidates.
 fn usable_nodes(run: &PlacementRequest) -> Option<&BTreeSet<String>> {
-    match run.nodes.is_empty() {
+    match run.kept_nodes.is_empty() {
         true => run.candidate_nodes.as_ref(),
-        false => Some(&run.nodes),
+        false => Some(&run.kept_nodes),
     }
 }
 
-/// Whether `other` holds so many nodes exclusively that too few nodes are left for `own`.
-fn holds_needed_nodes(own: &PlacementRequest, other: &PlacementRequest) -> bool {
-    if !own.exclusive || !other.exclusive || other.nodes.is_empty() {
-        return false;
-    }
-    let free = usable_nodes(own).map(|usable| usable.difference(&other.nodes).count());
-    free.is_some_and(|free| free < own.workers as usize)
+/// Whether the workers of both runs cannot share a node.
+fn excludes(own: &PlacementRequest, other: &PlacementRequest) -> bool {
+    own.exclusive || other.exclusive
+}
+
+/// Whether `run` has `node`, or keeps it for its next leg.
+fn holds(run: &PlacementRequest, node: &String) -> bool {
+    run.pod_nodes.contains(node) || run.kept_nodes.contains(node)
+}
+
+/// Whether `other` holds a node that `run` could use if `other` did not.
+fn occupies_nodes_of(run: &PlacementRequest, other: &PlacementRequest) -> bool {
+    excludes(run, other) && is_on_nodes_of(run, other)
+}
+
+/// Whether `other` holds a node that `run` could use.
+fn is_on_nodes_of(run: &PlacementRequest, other: &PlacementRequest) -> bool {
+    let mut held = other.pod_nodes.iter().chain(&other.kept_nodes);
+    held.any(|node| usable_nodes(run).is_none_or(|usable| usable.contains(node)))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn run(name: &str, created: i64, stage: PlacementStage) -> PlacementRequest {
-        PlacementRequest {
-            name: format!("fabric/{name}"),
-            uid: name.to_owned(),
-            created: Timestamp::from_second(created).unwrap(),
-            workers: 2,
-            exclusive: true,
-            candidate_nodes: Some(set(&["a", "b"])),
-            nodes: BTreeSet::new(),
-            stage,
-        }
-    }
-
-    fn set(names: &[&str]) -> BTreeSet<String> {
-        names.iter().map(|name| (*name).to_owned()).collect()
-    }
-
-    fn is_admitted(own: &PlacementRequest, other: &PlacementRequest) -> bool {
-        blocked_by(own, [own, other]).is_none()
-    }
-
-    #[test]
-    fn exactly_one_of_two_runs_that_request_the_same_nodes_is_admitted() {
-        let (old, newer) = (
-            run("old", 1, PlacementStage::Requesting),
-            run("newer", 2, PlacementStage::Requesting),
-        );
-        assert!(is_admitted(&old, &newer) && !is_admitted(&newer, &old));
-        let twin = run("twin", 1, PlacementStage::Requesting);
-        assert!(
-            is_admitted(&old, &twin) != is_admitted(&twin, &old),
-            "with equal creation times"
-        );
-    }
-
-    #[test]
-    fn older_run_waits_for_a_gang_that_is_being_placed() {
-        let (old, newer) = (
-            run("old", 1, PlacementStage::Requesting),
-            run("newer", 2, PlacementStage::Placing),
-        );
-        assert_eq!(blocked_by(&old, [&newer]).unwrap().name, "fabric/newer");
-    }
-
-    #[test]
-    fn exclusive_run_keeps_its_nodes_between_legs() {
-        let mut newer = run("newer", 2, PlacementStage::Requesting);
-        newer.nodes = set(&["a", "b"]);
-        let mut old = run("old", 1, PlacementStage::Requesting);
-        assert!(!is_admitted(&old, &newer), "the newer run holds the nodes");
-        old.candidate_nodes = Some(set(&["a", "b", "c", "d"]));
-        assert!(is_admitted(&old, &newer), "enough other nodes are eligible");
-        assert!(
-            !is_admitted(&newer, &old),
-            "the older run may still choose these nodes"
-        );
-        old.stage = PlacementStage::Placed;
-        old.nodes = set(&["c", "d"]);
-        assert!(is_admitted(&newer, &old));
-    }
-
-    #[test]
-    fn shared_idle_and_disjoint_runs_do_not_block() {
-        let own = run("own", 2, PlacementStage::Requesting);
-        let mut other = run("other", 1, PlacementStage::Placed);
-        other.nodes = set(&["a", "b"]);
-        assert!(!is_admitted(&own, &other));
-        let shared = |run: &PlacementRequest| PlacementRequest {
-            exclusive: false,
-            ..run.clone()
-        };
-        assert!(is_admitted(&shared(&own), &shared(&other)));
-        other.stage = PlacementStage::Idle;
-        assert!(is_admitted(&own, &other));
-        other.stage = PlacementStage::Placing;
-        other.nodes = set(&["x", "y"]);
-        assert!(is_admitted(&own, &other));
-        other.nodes = BTreeSet::new();
-        other.candidate_nodes = None;
-        assert!(!is_admitted(&own, &other), "unknown nodes may overlap");
-    }
-
-    #[test]
-    fn placed_gang_on_usable_nodes_is_a_competing_run() {
-        let own = run("own", 2, PlacementStage::Placing);
-        let mut other = run("other", 1, PlacementStage::Placed);
-        other.nodes = set(&["a", "b"]);
-        assert_eq!(competing_run(&own, [&own, &other]).unwrap().name, "fabric/other");
-        other.nodes = set(&["x", "y"]);
-        assert_eq!(competing_run(&own, [&other]), None);
-        other.nodes = set(&["a", "b"]);
-        other.stage = PlacementStage::Placing;
-        assert_eq!(competing_run(&own, [&other]), None, "neither gang is placed");
-    }
-
-    #[test]
-    fn two_runs_never_wait_for_each_other() {
-        let stages = [
-            PlacementStage::Requesting,
-            PlacementStage::Placing,
-            PlacementStage::Placed,
-            PlacementStage::Idle,
-        ];
-        let nodes = [set(&[]), set(&["a", "b"]), set(&["c", "d"]), set(&["b", "c"])];
-        for other_stage in stages {
-            for own_nodes in &nodes {
-                for other_nodes in &nodes {
-                    let mut own = run("own", 1, PlacementStage::Requesting);
-                    let mut other = run("other", 2, other_stage);
-                    own.nodes.clone_from(own_nodes);
-                    other.nodes.clone_from(other_nodes);
-                    let mutual = !is_admitted(&own, &other)
-                        && !is_admitted(&other, &own)
-                        && other_stage == PlacementStage::Requesting;
-                    assert!(!mutual, "{own:?} and {other:?}");
-                }
-            }
-        }
-    }
-}
+pub(super) mod tests;

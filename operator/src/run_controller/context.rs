@@ -1,6 +1,6 @@
 //! State shared by all reconciliations: caches, clients, queue and configuration. Performs no I/O.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crds::v1alpha1::{BenchmarkRun, PreflightMode, State};
@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 
 use super::build::resources::WorkerResources;
 use super::observed::{JobState, PodState, Preflight};
-use super::preflight::{NodeState, Requirements, preflight};
+use super::preflight::{NodeState, Requirements, eligible_nodes, preflight};
 use super::queue::Queue;
 use super::reservations::Reservations;
 use super::session::Sessions;
@@ -90,6 +90,23 @@ impl Context {
                 PreflightMode::Wait => Preflight::Rejected(error.to_string()),
                 PreflightMode::Warn => Preflight::Warned(error.to_string()),
             },
+        }
+    }
+
+    /// Returns the nodes on which a worker of `run` may run, even if there are too few of them; `None` if the operator is
+    /// not permitted to read nodes and the run has no nodes of earlier attempts, `earlier_nodes`.
+    pub(super) fn eligible_nodes(
+        &self,
+        run: &BenchmarkRun,
+        earlier_nodes: &[String],
+    ) -> Option<BTreeSet<String>> {
+        match &self.nodes {
+            Some(nodes) => Some(eligible_nodes(
+                &self.requirements(run, earlier_nodes),
+                &nodes.all(),
+            )),
+            None if earlier_nodes.is_empty() => None,
+            None => Some(earlier_nodes.iter().cloned().collect()),
         }
     }
 

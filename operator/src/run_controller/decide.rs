@@ -22,9 +22,9 @@ use crds::v1alpha1::{AttemptState, AttemptStatus};
 use jiff::Timestamp;
 
 use super::action::{Action, Decision};
-use super::admission::Reservation;
 use super::execution_state::ExecutionState;
 use super::observed::{JobState, Observed, Records, RunPolicyView};
+use super::reservations::Reservation;
 use attempt::{AttemptAssessment, assess};
 pub(super) use cleanup::is_overdue;
 use crds::v1alpha1::Reason;
@@ -121,7 +121,17 @@ fn attempt_in_progress(inputs: &Inputs<'_>, current: &AttemptStatus) -> Decision
             };
             inputs.decision(follow, None)
         }
-        AttemptAssessment::Starting(waiting) => next_attempt::wait(inputs, &waiting),
+        AttemptAssessment::Starting(waiting) => match inputs.reservation.lost_after {
+            Some(after) => {
+                let outcome = AttemptOutcome::PlaceLost(waiting.place_lost_after(after));
+                let (state, phase) = transitions::ended(inputs, &outcome, inputs.now);
+                inputs.record_progress(state, phase)
+            }
+            None => {
+                let until = earliest(waiting.until, inputs.reservation.until);
+                next_attempt::wait(inputs, &Waiting { until, ..waiting })
+            }
+        },
         AttemptAssessment::Running { since, coordinator } if current.state == AttemptState::Starting => {
             inputs.record_progress(transitions::running(inputs, since, coordinator), Phase::Running)
         }

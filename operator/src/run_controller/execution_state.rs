@@ -6,6 +6,7 @@
 use crds::v1alpha1::{AttemptState, AttemptStatus, BenchmarkRunStatus, ExecutionStatus};
 use jiff::Timestamp;
 
+use super::admission::retry_delay;
 use super::attempt_id::AttemptId;
 
 /// Maximum number of attempts in the status. The schema has the same limit.
@@ -24,6 +25,12 @@ pub struct ExecutionState {
     pub preemptions: u32,
     /// Start of the current period without a running gang. The period counts toward `pendingDeadlineSeconds`.
     pub pending_since: Option<Timestamp>,
+    /// Time spent waiting for a gang before [`Self::pending_since`], in seconds. Reset when a gang starts.
+    pub pending_seconds: u64,
+    /// Number of places lost since a gang last started.
+    pub lost_places: u32,
+    /// Time before which the run requests no other place.
+    pub retry_at: Option<Timestamp>,
     /// Time at which the last worker of the current gang started.
     pub active_since: Option<Timestamp>,
     /// Total run time of earlier gangs, in seconds.
@@ -48,6 +55,9 @@ impl ExecutionState {
             disruptions,
             preemptions,
             pending_since,
+            pending_seconds,
+            lost_places,
+            retry_at,
             active_since,
             active_seconds,
             finished_at,
@@ -60,6 +70,9 @@ impl ExecutionState {
             disruptions,
             preemptions,
             pending_since: time(pending_since),
+            pending_seconds,
+            lost_places,
+            retry_at: time(retry_at),
             active_since: time(active_since),
             active_seconds,
             finished_at: time(finished_at),
@@ -77,6 +90,9 @@ impl ExecutionState {
             disruptions: self.disruptions,
             preemptions: self.preemptions,
             pending_since: text(self.pending_since),
+            pending_seconds: self.pending_seconds,
+            lost_places: self.lost_places,
+            retry_at: text(self.retry_at),
             active_since: text(self.active_since),
             active_seconds: self.active_seconds,
             finished_at: text(self.finished_at),
@@ -92,6 +108,26 @@ impl ExecutionState {
     /// Returns a mutable reference to the attempt in progress.
     pub fn current_mut(&mut self) -> Option<&mut AttemptStatus> {
         self.attempts.last_mut().filter(|attempt| is_open(attempt))
+    }
+
+    /// Stops the clock that counts toward `pendingDeadlineSeconds`.
+    pub fn stop_pending(&mut self, now: Timestamp) {
+        let since = self.pending_since.take();
+        let seconds = since.map_or(0, |since| {
+            now.as_second().saturating_sub(since.as_second()).max(0)
+        });
+        self.pending_seconds = self.pending_seconds.saturating_add(seconds.unsigned_abs());
+    }
+
+    /// Notes that the run has lost its place at `now`.
+    pub fn lose_place(&mut self, now: Timestamp) {
+        self.lost_places = self.lost_places.saturating_add(1);
+        self.retry_at = now.checked_add(retry_delay(self.lost_places)).ok();
+    }
+
+    /// Returns the time before which the run requests no other place, if it is after `now`.
+    pub fn delayed_until(&self, now: Timestamp) -> Option<Timestamp> {
+        self.retry_at.filter(|retry_at| *retry_at > now)
     }
 
     /// Returns the number of the last attempt at `leg`; 0 if the leg has no attempts.
@@ -163,6 +199,9 @@ mod tests {
             disruptions: 2,
             preemptions: 3,
             pending_since: second(1000),
+            pending_seconds: 55,
+            lost_places: 3,
+            retry_at: second(1500),
             active_since: second(2000),
             active_seconds: 77,
             finished_at: second(3000),
@@ -183,6 +222,23 @@ mod tests {
             ExecutionState::from_status(&serde_json::from_str(&json).unwrap()),
             state
         );
+    }
+
+    #[test]
+    fn pending_time_adds_up_and_lost_places_delay_the_run() {
+        let second = |second| Timestamp::from_second(second).unwrap();
+        let mut state = ExecutionState::default();
+        for (since, until) in [(1000, 1030), (2000, 2012)] {
+            state.pending_since = Some(second(since));
+            state.stop_pending(second(until));
+        }
+        state.stop_pending(second(9000));
+        assert_eq!((state.pending_since, state.pending_seconds), (None, 42));
+        state.lose_place(second(100));
+        assert_eq!(state.delayed_until(second(159)), Some(second(160)));
+        assert_eq!(state.delayed_until(second(160)), None);
+        state.lose_place(second(200));
+        assert_eq!(state.delayed_until(second(200)), Some(second(320)));
     }
 
     #[test]

@@ -116,12 +116,7 @@ pub fn preflight(requirements: &Requirements<'_>, nodes: &[NodeState]) -> Result
     if let Some(node) = missing {
         return Err(PreflightError::NodeGone { node: node.clone() });
     }
-    let has = |node: &NodeState, (key, value): (&String, &String)| node.labels.get(key) == Some(value);
-    let matches = |node: &&NodeState| {
-        let allowed = requirements.nodes.is_empty() || requirements.nodes.contains(&node.name);
-        allowed && placement.node_selector.iter().all(|label| has(node, label))
-    };
-    let matching: Vec<_> = nodes.iter().filter(matches).collect();
+    let matching: Vec<_> = nodes.iter().filter(|node| matches(node, requirements)).collect();
     if matching.is_empty() {
         let labels = placement
             .node_selector
@@ -152,6 +147,19 @@ pub fn preflight(requirements: &Requirements<'_>, nodes: &[NodeState]) -> Result
         });
     }
     in_one_zone(&fit, placement)
+}
+
+/// Returns the nodes on which a single worker may run, even if there are too few of them.
+pub fn eligible_nodes(requirements: &Requirements<'_>, nodes: &[NodeState]) -> BTreeSet<String> {
+    let fits = |node: &&NodeState| matches(node, requirements) && mismatch(node, requirements).is_none();
+    nodes.iter().filter(fits).map(|node| node.name.clone()).collect()
+}
+
+/// Whether `node` has the labels in the node selector, and is one of the nodes of the earlier attempts if there are any.
+fn matches(node: &NodeState, requirements: &Requirements<'_>) -> bool {
+    let allowed = requirements.nodes.is_empty() || requirements.nodes.contains(&node.name);
+    let mut labels = requirements.placement.node_selector.iter();
+    allowed && labels.all(|(key, value)| node.labels.get(key) == Some(value))
 }
 
 /// Returns why `node` is not eligible; `None` if it is eligible.

@@ -99,10 +99,7 @@ pub(super) fn blocked(inputs: &Inputs<'_>) -> Option<CleanupBlocked> {
 /// Job that was deleted before the attempt was recorded is already being deleted.
 fn is_foreign(inputs: &Inputs<'_>, pod: &PodState) -> bool {
     let observed = inputs.observed;
-    let mut jobs = observed.jobs.iter().map(|job| &job.uid);
-    let mut attempts = observed.persisted.attempts.iter().map(|attempt| &attempt.job_uid);
-    let is_known = jobs.any(|uid| *uid == pod.job_uid) || attempts.any(|uid| *uid == pod.job_uid);
-    !is_known && pod.deletion_deadline.is_none()
+    !pod.is_of_run(&observed.jobs, &observed.persisted.attempts) && pod.deletion_deadline.is_none()
 }
 
 /// Returns why a pod that the run cannot delete prevents the deletion of the run.

@@ -116,11 +116,14 @@ fn first_blocker(inputs: &Inputs<'_>) -> Blocker {
     if let Preflight::Rejected(message) = &observed.preflight {
         return Blocker::Waiting(Waiting::new(Reason::InsufficientNodes, message.clone()));
     }
-    if let Some(run) = &inputs.reservation.blocked_by {
-        return Blocker::Waiting(Waiting::new(
-            Reason::WaitingForNodes,
-            format!("run {run} must place its gang on these nodes first"),
-        ));
+    if let Some(until) = observed.persisted.delayed_until(inputs.now) {
+        return Blocker::Waiting(Waiting::after_lost_places(observed.persisted.lost_places, until));
+    }
+    if let Some(cause) = &inputs.reservation.blocked_by {
+        return Blocker::Waiting(Waiting {
+            until: inputs.reservation.until,
+            ..Waiting::new(Reason::WaitingForNodes, cause.clone())
+        });
     }
     // Only a run with earlier attempts can have pods. An uncached list is needed, because the absence of pods from the
     // cache does not prove that they are gone.
@@ -176,7 +179,8 @@ pub(super) fn wait(inputs: &Inputs<'_>, waiting: &Waiting) -> Decision {
         return inputs.record_progress(state, waiting.phase());
     };
     let limit = inputs.policy.pending_deadline_seconds;
-    let deadline: Option<Timestamp> = since.checked_add(Duration::from_secs(limit.into())).ok();
+    let remaining = u64::from(limit).saturating_sub(inputs.observed.persisted.pending_seconds);
+    let deadline: Option<Timestamp> = since.checked_add(Duration::from_secs(remaining)).ok();
     if deadline.is_some_and(|deadline| deadline <= inputs.now) {
         let message = format!(
             "no gang started within {limit} s (runPolicy.pendingDeadlineSeconds): {}: {}",

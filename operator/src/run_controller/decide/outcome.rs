@@ -12,6 +12,8 @@ pub(super) enum AttemptOutcome {
     /// The queue that admitted the Job suspended it again. Another attempt measures the missing blocks. This is no
     /// disruption: the queue acts as its administrator intends.
     Preempted(String),
+    /// The gang lost its place before all its workers had started. Another attempt follows after a delay.
+    PlaceLost(String),
     /// The measurement itself failed, so the run fails.
     Failed(Reason, String),
 }

@@ -17,19 +17,18 @@ use crds::v1alpha1::Reason;
 pub(super) fn started(inputs: &Inputs<'_>, job: &JobState) -> ExecutionState {
     let mut state = inputs.observed.persisted.clone();
     state.start(new_attempt(job.attempt, &job.uid));
-    state.pending_since = match job.suspended {
-        true => None,
-        false => state.pending_since.or(Some(inputs.now)),
-    };
+    match job.suspended {
+        true => state.stop_pending(inputs.now),
+        false => state.pending_since = state.pending_since.or(Some(inputs.now)),
+    }
     state
 }
 
 /// Returns the state of a run that is waiting for a queue or for other runs. The pending clock is stopped.
 pub(super) fn queued(inputs: &Inputs<'_>) -> ExecutionState {
-    ExecutionState {
-        pending_since: None,
-        ..inputs.observed.persisted.clone()
-    }
+    let mut state = inputs.observed.persisted.clone();
+    state.stop_pending(inputs.now);
+    state
 }
 
 /// Returns the state after all workers of the attempt have started, the last one at `since`.
@@ -44,6 +43,9 @@ pub(super) fn running(inputs: &Inputs<'_>, since: Timestamp, coordinator: &PodSt
     record_nodes(&mut state, inputs, &coordinator.job_uid);
     state.active_since = Some(since);
     state.pending_since = None;
+    state.pending_seconds = 0;
+    state.lost_places = 0;
+    state.retry_at = None;
     state
 }
 
@@ -73,8 +75,10 @@ fn end(
         AttemptOutcome::Measured => (AttemptState::Measured, None),
         AttemptOutcome::Disrupted(reason, message) => (AttemptState::Disrupted, Some((*reason, message))),
         AttemptOutcome::Preempted(message) => (AttemptState::Disrupted, Some((Reason::Preempted, message))),
+        AttemptOutcome::PlaceLost(message) => (AttemptState::Disrupted, Some((Reason::PlaceLost, message))),
         AttemptOutcome::Failed(reason, message) => (AttemptState::Failed, Some((*reason, message))),
     };
+    let never_ran = state.active_since.is_none();
     close_attempt(&mut state, inputs, attempt_state, explanation, at);
     let retried = attempt_state == AttemptState::Disrupted;
     // If no block has been measured, the next attempt may use other nodes.
@@ -88,7 +92,14 @@ fn end(
     let final_phase = match outcome {
         AttemptOutcome::Measured if inputs.is_complete() => Some(Phase::Complete),
         AttemptOutcome::Measured => None,
+        AttemptOutcome::PlaceLost(_) => {
+            state.lose_place(inputs.now);
+            None
+        }
         AttemptOutcome::Disrupted(reason, message) => {
+            if never_ran {
+                state.lose_place(inputs.now);
+            }
             state.disruptions = state.disruptions.saturating_add(1);
             let limit = inputs.policy.backoff_limit;
             (state.disruptions > limit).then(|| {
@@ -143,6 +154,7 @@ pub(super) fn resumed(inputs: &Inputs<'_>) -> ExecutionState {
     ExecutionState {
         suspended: false,
         pending_since: Some(inputs.now),
+        pending_seconds: 0,
         ..inputs.observed.persisted.clone()
     }
 }
@@ -195,6 +207,7 @@ fn close_attempt(
     }
     let active = since.map_or(0, |since| at.as_second().saturating_sub(since.as_second()).max(0));
     state.active_seconds = state.active_seconds.saturating_add(active.unsigned_abs());
+    state.stop_pending(inputs.now);
     state.pending_since = Some(inputs.now);
     // If blocks have been measured, the next attempt must run on the same nodes, even if the gang was never observed
     // running.

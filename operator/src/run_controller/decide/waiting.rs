@@ -1,5 +1,7 @@
 //! Reasons that a gang is not running yet. Performs no I/O.
 
+use std::time::Duration;
+
 use campaign::status::Phase;
 use jiff::Timestamp;
 
@@ -48,18 +50,47 @@ impl Waiting {
         )
     }
 
-    /// Creates the reason for a run that is waiting for nodes occupied by the gang of another run, `run`.
+    /// Creates the reason for a run that is waiting for nodes occupied by the gang of another run, which `run` describes.
     pub(super) fn for_competing_run(run: &str, scheduler_message: &str) -> Self {
         Self::new(
             Reason::WaitingForNodes,
-            format!("run {run} occupies nodes that this gang could use; {scheduler_message}"),
+            format!("{run} occupies nodes that this gang could use; {scheduler_message}"),
         )
+    }
+
+    /// Creates the reason for a run that has lost its place on nodes `lost` times, and requests no other place before
+    /// `until`.
+    pub(super) fn after_lost_places(lost: u32, until: Timestamp) -> Self {
+        let times = match lost {
+            1 => "once".to_owned(),
+            _ => format!("{lost} times"),
+        };
+        Self {
+            until: Some(until),
+            ..Self::new(
+                Reason::WaitingForNodes,
+                format!(
+                    "the gang did not start and lost its place {times} (status.execution.attempts says why); it gets \
+                     another turn after {until}"
+                ),
+            )
+        }
     }
 
     /// Creates the reason for a run that is waiting for nodes that a cluster autoscaler may add. `unmet` describes the
     /// unmet requirements.
     pub(super) fn for_missing_nodes(unmet: &str, scheduler_message: &str) -> Self {
         Self::new(Reason::Unschedulable, format!("{unmet}; {scheduler_message}"))
+    }
+
+    /// Explains why a gang that waited for this reason lost its place `after` a time without progress.
+    pub(super) fn place_lost_after(&self, after: Duration) -> String {
+        format!(
+            "the gang made no progress for {} s while other runs were waiting for its nodes: {}: {}",
+            after.as_secs(),
+            self.reason,
+            self.message
+        )
     }
 
     /// Whether the run is waiting for a queue or for other runs. Such a wait has no time limit.

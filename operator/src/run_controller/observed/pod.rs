@@ -2,11 +2,13 @@
 
 use campaign::format::clipped;
 use crds::names;
+use crds::v1alpha1::AttemptStatus;
 use jiff::Timestamp;
 use k8s_openapi::Resource as _;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod, PodStatus};
 
+use super::JobState;
 use crate::run_controller::attempt_id::AttemptId;
 use crate::run_controller::build;
 
@@ -127,6 +129,13 @@ impl PodState {
             status_reason: None,
             image_digest: None,
         }
+    }
+
+    /// Whether one of the run's Jobs controls the pod: one of `jobs`, or the Job of a recorded attempt, which may be gone.
+    pub fn is_of_run(&self, jobs: &[JobState], attempts: &[AttemptStatus]) -> bool {
+        let mut jobs = jobs.iter().map(|job| &job.uid);
+        let mut attempts = attempts.iter().map(|attempt| &attempt.job_uid);
+        jobs.any(|uid| *uid == self.job_uid) || attempts.any(|uid| *uid == self.job_uid)
     }
 
     /// Returns the state of `pod`; `None` if it lacks a label or field that every pod of an attempt has, or if no Job

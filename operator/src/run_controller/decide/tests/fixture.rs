@@ -8,13 +8,13 @@ use jiff::Timestamp;
 
 use super::super::decide;
 use crate::run_controller::action::Decision;
-use crate::run_controller::admission::Reservation;
 use crate::run_controller::attempt_id::AttemptId;
 use crate::run_controller::execution_state::{self, ExecutionState};
 use crate::run_controller::observed::{
     ContainerTermination, CreationRejected, JobState, Observed, PodPhase, PodState, Preflight, Records,
     RunPolicyView, StreamState,
 };
+use crate::run_controller::reservations::Reservation;
 
 pub(super) struct Scene {
     pub now: i64,

@@ -147,7 +147,7 @@ fn pending_deadline_failure_reports_the_last_wait_reason() {
 fn pending_clock_stops_while_another_gang_occupies_the_nodes() {
     let mut scene = Scene::starting();
     scene.pods[0].unschedulable = Some("0/2 nodes are available".to_owned());
-    scene.reservation.competing_run = Some("fabric/other".to_owned());
+    scene.reservation.competing_run = Some("run other".to_owned());
     scene.persisted = recorded(scene.decide());
     assert_eq!(scene.persisted.pending_since, None);
     scene.now = 100_000;
@@ -155,7 +155,7 @@ fn pending_clock_stops_while_another_gang_occupies_the_nodes() {
     let (reason, message) = pending(&decision);
     assert_eq!(reason, "WaitingForNodes");
     assert!(
-        message.contains("fabric/other") && message.contains("0/2 nodes"),
+        message.contains("run other occupies") && message.contains("0/2 nodes"),
         "{message}"
     );
     scene.reservation.competing_run = None;
@@ -175,6 +175,76 @@ fn pods_of_another_job_are_not_workers() {
         pending(&scene.decide()),
         ("PodsStarting", "0 of 2 workers are running")
     );
+}
+
+#[test]
+fn gang_that_loses_its_place_is_deleted_and_waits_for_another_turn() {
+    let mut scene = Scene::starting();
+    scene.pods.truncate(1);
+    scene.pods[0].node = Some("node-0".to_owned());
+    scene.now = 1040;
+    scene.reservation.lost_after = Some(std::time::Duration::from_secs(30));
+    let decision = scene.decide();
+    assert_eq!(pending(&decision).0, "PodsTerminating");
+    scene.persisted = recorded(decision);
+    let attempt = &scene.persisted.attempts[0];
+    assert_eq!(
+        (attempt.state, attempt.reason.as_deref()),
+        (AttemptState::Disrupted, Some("PlaceLost"))
+    );
+    let message = attempt.message.as_deref().unwrap();
+    assert!(
+        message.starts_with("the gang made no progress for 30 s") && message.contains("only 1 of 2 pods"),
+        "{message}"
+    );
+    let state = &scene.persisted;
+    assert_eq!((state.disruptions, state.lost_places), (0, 1), "{state:?}");
+    assert_eq!((state.retry_at, state.pending_seconds), (Some(second(1100)), 40));
+
+    scene.reservation.lost_after = None;
+    assert!(matches!(scene.decide().action, Action::DeleteAttempt { .. }));
+    scene.remove_attempt();
+    scene.persisted = recorded(scene.decide());
+    let decision = scene.decide();
+    let (reason, message) = pending(&decision);
+    assert_eq!(reason, "WaitingForNodes");
+    assert!(message.contains("lost its place once"), "{message}");
+    let until = Some(second(1100));
+    assert_eq!(decision.action, Action::Wait { until });
+    scene.now = 1100;
+    scene.live_pods = Some(Vec::new());
+    let create = Action::CreateJob {
+        attempt: fixture::attempt(0, 2),
+        nodes: Vec::new(),
+    };
+    assert_eq!(scene.decide().action, create);
+}
+
+#[test]
+fn gang_that_is_disrupted_before_it_starts_loses_its_place() {
+    let mut scene = Scene::starting();
+    scene.jobs.clear();
+    let state = recorded(scene.decide());
+    assert_eq!((state.disruptions, state.lost_places), (1, 1));
+    let mut scene = Scene::running();
+    scene.jobs.clear();
+    let state = recorded(scene.decide());
+    assert_eq!((state.disruptions, state.lost_places), (1, 0));
+}
+
+#[test]
+fn pending_deadline_limits_the_sum_of_all_waits() {
+    let mut scene = Scene::starting();
+    scene.persisted.pending_seconds = 590;
+    scene.now = 1009;
+    let until = Some(second(1010));
+    assert_eq!(scene.decide().action, Action::Wait { until });
+    scene.now = 1010;
+    assert_eq!(failed(&scene.decide()).0, "PendingDeadlineExceeded");
+    scene.start(0, 1005);
+    scene.start(1, 1005);
+    scene.follow();
+    assert_eq!(recorded(scene.decide()).pending_seconds, 0);
 }
 
 #[test]
@@ -200,15 +270,9 @@ fn missing_pods_are_reported_after_a_timeout() {
 #[test]
 fn pending_clock_runs_for_a_failed_preflight_and_not_for_a_blocking_run() {
     let mut scene = Scene::new();
-    scene.reservation.blocked_by = Some("fabric/older".to_owned());
+    scene.reservation.blocked_by = Some("run older comes first".to_owned());
     let decision = scene.decide();
-    assert_eq!(
-        pending(&decision),
-        (
-            "WaitingForNodes",
-            "run fabric/older must place its gang on these nodes first"
-        )
-    );
+    assert_eq!(pending(&decision), ("WaitingForNodes", "run older comes first"));
     assert_eq!(decision.action, Action::Wait { until: None });
     scene.preflight = Preflight::Rejected("ip-10-0-0-1: 7 of 8 GPUs".to_owned());
     scene.persisted = recorded(scene.decide());
@@ -230,7 +294,7 @@ fn pending_clock_runs_for_a_failed_preflight_and_not_for_a_blocking_run() {
 fn pending_clock_stops_when_another_run_blocks_the_run() {
     let mut scene = Scene::new();
     scene.persisted.pending_since = Some(second(900));
-    scene.reservation.blocked_by = Some("fabric/older".to_owned());
+    scene.reservation.blocked_by = Some("run older comes first".to_owned());
     scene.persisted = recorded(scene.decide());
     assert_eq!(scene.persisted.pending_since, None);
     scene.now = 100_000;

@@ -5,11 +5,12 @@ use super::super::super::decide;
 use super::cluster::Cluster;
 use super::invariants;
 use crate::run_controller::action::{Action, Decision};
-use crate::run_controller::admission::Reservation;
+use crate::run_controller::admission::PLACE_TIMEOUT;
 use crate::run_controller::attempt_id::AttemptId;
 use crate::run_controller::observed::{
     CreationRejected, JobState, Observed, PodState, Preflight, Records, StreamState,
 };
+use crate::run_controller::reservations::Reservation;
 
 #[derive(Debug, Default)]
 pub(super) struct Controller {
@@ -53,8 +54,9 @@ impl Controller {
                     ..self.observe(cluster, live_pods.take())
                 };
                 let reservation = Reservation {
-                    blocked_by: cluster.blocked.then(|| "elsewhere/other".to_owned()),
-                    competing_run: None,
+                    blocked_by: cluster.blocked.then(|| "another run has these nodes".to_owned()),
+                    lost_after: cluster.blocked.then_some(PLACE_TIMEOUT),
+                    ..Reservation::default()
                 };
                 let decide = || decide(&cluster.policy, &observed, &reservation, cluster.time());
                 let decision = decide();
