@@ -64,6 +64,13 @@ fn with_context(context: &StatusContext<'_>, mut status: BenchmarkRunStatus) -> 
     if !context.execution_state.nodes.is_empty() {
         let nodes = context.execution_state.nodes.clone();
         status.placement = Some(PlacementStatus { nodes });
+    } else if status
+        .progress
+        .as_ref()
+        .is_none_or(|progress| progress.blocks_done == 0)
+    {
+        // Until a block is measured, the next attempt may use other nodes, and the records may not contain all nodes yet.
+        status.placement = None;
     } else if let Some(placement) = &mut status.placement {
         // The records list the nodes by rank. Ranks can change between legs, and an operator that starts later takes
         // the run's nodes from the status.
@@ -110,6 +117,8 @@ pub(super) fn with_cleanup_blocked(
 
 #[cfg(test)]
 mod tests {
+    use crds::v1alpha1::Progress;
+
     use super::*;
 
     fn conditions(
@@ -130,8 +139,8 @@ mod tests {
     }
 
     #[test]
-    fn nodes_from_the_records_are_sorted_by_name() {
-        let status = |state: &ExecutionState| {
+    fn nodes_from_the_records_are_sorted_by_name_and_used_once_a_block_is_measured() {
+        let nodes = |state: &ExecutionState, blocks_done| {
             let context = StatusContext {
                 generation: Some(1),
                 now: "2026-01-01T00:00:00Z",
@@ -143,14 +152,24 @@ mod tests {
             let nodes = vec!["b".to_owned(), "a".to_owned()];
             let status = BenchmarkRunStatus {
                 placement: Some(PlacementStatus { nodes }),
+                progress: Some(Progress {
+                    blocks_done,
+                    blocks_total: 2,
+                    blocks_skipped: None,
+                    saved_percent: None,
+                    text: String::new(),
+                }),
                 ..BenchmarkRunStatus::default()
             };
-            with_context(&context, status).placement.unwrap().nodes
+            let placement = with_context(&context, status).placement;
+            placement.map(|placement| placement.nodes)
         };
+        let list = |names: [&str; 2]| Some(names.map(str::to_owned).to_vec());
         let mut state = ExecutionState::default();
-        assert_eq!(status(&state), ["a", "b"]);
+        assert_eq!(nodes(&state, 1), list(["a", "b"]));
+        assert_eq!(nodes(&state, 0), None, "the next attempt may use other nodes");
         state.nodes = vec!["c".to_owned(), "d".to_owned()];
-        assert_eq!(status(&state), ["c", "d"]);
+        assert_eq!(nodes(&state, 0), list(["c", "d"]));
     }
 
     #[test]
