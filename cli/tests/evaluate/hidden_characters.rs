@@ -1,4 +1,4 @@
-//! No output contains a character that a terminal or a browser obeys, or that nobody sees, even if records contain it.
+//! No output contains a character that a terminal or a browser obeys, or that is not displayed, even if records contain it.
 
 use campaign::collect::collect;
 use campaign::evaluate;

@@ -1,4 +1,4 @@
-//! Only users with the right to get the nonResourceURL `/metrics` read the metrics, and nobody does while the API server
+//! Only users with the right to get the nonResourceURL `/metrics` read the metrics, and no client does while the API server
 //! does not say who has it.
 
 use k8s_openapi::api::authentication::v1::TokenRequest;
