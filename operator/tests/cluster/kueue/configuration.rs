@@ -1,4 +1,4 @@
-//! Kueue with another configuration than its chart's.
+//! A configuration of Kueue that differs from that of its chart.
 
 use std::fs;
 
