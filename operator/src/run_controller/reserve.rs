@@ -180,12 +180,12 @@ fn placement_progress(
         true => PlacementStage::Releasing,
         false => PlacementStage::Idle,
     };
-    let jobs = gang
+    let mut jobs = gang
         .jobs
         .iter()
         .filter(|job| !job.deleting && job.outcome.is_none());
     // There is only one attempt at a time.
-    let job = match jobs.last() {
+    let job = match jobs.next_back() {
         Some(job) if job.suspended => return without_gang(idle),
         Some(job) => job,
         None if gang.needs_gang && idle == PlacementStage::Idle => {
