@@ -41,18 +41,14 @@ impl Operator {
     /// Returns the HTTP response to `GET path`, including the status line; `None` if the server does not respond. The request
     /// has a bearer token if `token` is set.
     pub fn get(&self, path: &str, token: Option<&str>) -> Option<String> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
-        stream.set_read_timeout(Some(RESPONSE_TIMEOUT)).ok()?;
-        let authorization =
-            token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
-        write!(
-            stream,
-            "GET {path} HTTP/1.1\r\nHost: localhost\r\n{authorization}Connection: close\r\n\r\n"
-        )
-        .ok()?;
-        let mut response = String::new();
-        stream.read_to_string(&mut response).ok()?;
-        Some(response)
+        get(self.port, path, token)
+    }
+
+    /// Like [`get`](Self::get), but the other tasks of the test, such as a proxy to the API server, continue meanwhile.
+    pub async fn get_beside_tasks(&self, path: &str, token: Option<&str>) -> Option<String> {
+        let (port, path, token) = (self.port, path.to_owned(), token.map(str::to_owned));
+        let request = tokio::task::spawn_blocking(move || get(port, &path, token.as_deref()));
+        request.await.ok()?
     }
 
     /// Waits until the operator is ready, either as the leader or as a standby replica.
@@ -113,4 +109,18 @@ impl Drop for Operator {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+fn get(port: u16, path: &str, token: Option<&str>) -> Option<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.set_read_timeout(Some(RESPONSE_TIMEOUT)).ok()?;
+    let authorization = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: localhost\r\n{authorization}Connection: close\r\n\r\n"
+    )
+    .ok()?;
+    let mut response = String::new();
+    stream.read_to_string(&mut response).ok()?;
+    Some(response)
 }

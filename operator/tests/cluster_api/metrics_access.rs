@@ -57,8 +57,8 @@ async fn forbid(client: &Client, namespace: &str) {
 }
 
 /// Returns the status code and the text of the response to a request for `path`.
-fn response(operator: &Operator, path: &str, token: Option<&str>) -> Option<(u16, String)> {
-    let response = operator.get(path, token)?;
+async fn response(operator: &Operator, path: &str, token: Option<&str>) -> Option<(u16, String)> {
+    let response = operator.get_beside_tasks(path, token).await?;
     let code = response.split_whitespace().nth(1)?.parse().ok()?;
     Some((code, response))
 }
@@ -77,17 +77,20 @@ async fn metrics_need_the_readers_own_right() {
     );
     operator.ready().await;
     // A refusal is kept for 10 s, and the API server may still learn of the binding.
-    let (code, text) =
-        until(|| async { response(&operator, "/metrics", Some(&reader)).filter(|(code, _)| *code == 200) })
-            .await;
+    let (code, text) = until(|| async {
+        response(&operator, "/metrics", Some(&reader))
+            .await
+            .filter(|(code, _)| *code == 200)
+    })
+    .await;
     assert!(code == 200 && text.contains("\nfabricbench_leading 1"), "{text}");
     for (token, expected) in [(None, 401), (Some("invented"), 401), (Some(other.as_str()), 403)] {
-        let (code, text) = response(&operator, "/metrics", token).unwrap();
+        let (code, text) = response(&operator, "/metrics", token).await.unwrap();
         assert_eq!(code, expected, "{token:?}: {text}");
         assert!(!text.contains("fabricbench_leading"), "{text}");
     }
     for path in ["/healthz", "/readyz"] {
-        assert_eq!(response(&operator, path, None).unwrap().0, 200, "{path}");
+        assert_eq!(response(&operator, path, None).await.unwrap().0, 200, "{path}");
     }
     drop(operator);
     forbid(&client, &namespace).await;
@@ -111,15 +114,14 @@ async fn metrics_stay_closed_if_the_operator_may_not_ask() {
         &namespace,
         &["--no-leader-election", "--metrics-readers=authorized"],
     );
-    // On a busy machine, the first reviews may end without an answer, which is also a refusal.
     until(|| async {
-        let (code, text) = response(&operator, "/metrics", Some(&reader))?;
+        let (code, text) = response(&operator, "/metrics", Some(&reader)).await?;
         assert_eq!(code, 503, "{text}");
         text.contains("cannot create resource \"tokenreviews\"")
             .then_some(())
     })
     .await;
-    assert_eq!(response(&operator, "/healthz", None).unwrap().0, 200);
+    assert_eq!(response(&operator, "/healthz", None).await.unwrap().0, 200);
     drop((operator, proxy));
     forbid(&client, &namespace).await;
     delete_namespace(&client, &namespace).await;

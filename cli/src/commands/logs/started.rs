@@ -28,7 +28,8 @@ pub(super) fn check_started(pod: &Pod) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use crds::names;
-    use operator::run_controller::build::WORKER_CONTAINER;
+    use operator::run_controller::attempt_id::AttemptId;
+    use operator::run_controller::build::{self, WORKER_CONTAINER};
     use serde_json::{Value, json};
 
     use super::*;
@@ -37,11 +38,12 @@ mod tests {
         let container = json!({
             "name": WORKER_CONTAINER, "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state
         });
+        let job = build::names::attempt("6", AttemptId { leg: 0, attempt: 1 });
         let labels = json!({
-            names::LABEL_LEG: "0", names::LABEL_ATTEMPT: "1", "batch.kubernetes.io/job-completion-index": "0"
+            names::LABEL_RUN_UID: "6", names::LABEL_LEG: "0", names::LABEL_ATTEMPT: "1", "batch.kubernetes.io/job-completion-index": "0"
         });
         let owner = json!({
-            "apiVersion": "batch/v1", "kind": "Job", "name": "run-0-1", "uid": "8", "controller": true
+            "apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": "8", "controller": true
         });
         let pod = json!({
             "metadata": {"name": "run-0-1-0", "uid": "7", "labels": labels, "ownerReferences": [owner]},
