@@ -83,7 +83,21 @@ pub enum ImportedRunError {
         /// Path to the second log.
         second: String,
     },
+    /// Two logs have the same results.
+    #[snafu(display(
+        "{second} has the same results as {first}, so both are copies of the log of one run. Each log counts only once: \
+         specify the log of a different run of the tool"
+    ))]
+    SameResults {
+        /// Path to the first log.
+        first: String,
+        /// Path to the second log.
+        second: String,
+    },
 }
+
+/// Minimum number of results that two runs do not have in common by chance.
+const DISTINCT_ROWS: usize = 3;
 
 impl ImportedRun {
     /// Combines `logs`, which are the logs in `manifest`, in the same order.
@@ -91,7 +105,7 @@ impl ImportedRun {
     /// # Errors
     /// Returns an error if two logs have the same content, or their values cannot be compared.
     pub fn new(manifest: Manifest, logs: &[Log]) -> Result<Self, ImportedRunError> {
-        check_distinct(&manifest)?;
+        check_distinct(&manifest, logs)?;
         if let Some(size) = manifest.size {
             for (stored, log) in manifest.logs.iter().zip(logs) {
                 let log_has_sizes = log.rows.iter().any(|row| row.size.is_some());
@@ -132,16 +146,44 @@ impl ImportedRun {
     }
 }
 
-/// Fails if two logs have the same content.
-fn check_distinct(manifest: &Manifest) -> Result<(), ImportedRunError> {
-    for (index, second) in manifest.logs.iter().enumerate() {
-        let mut earlier = manifest.logs.iter().take(index);
-        if let Some(first) = earlier.find(|first| first.sha256 == second.sha256) {
-            let (first, second) = (&first.source, &second.source);
-            return SameLogSnafu { first, second }.fail();
+/// Fails if two logs have the same content or, apart from prefixes and colors, the same results.
+fn check_distinct(manifest: &Manifest, logs: &[Log]) -> Result<(), ImportedRunError> {
+    let logs: Vec<_> = manifest.logs.iter().zip(logs).collect();
+    for (index, (second, log)) in logs.iter().enumerate() {
+        for (first, earlier) in logs.iter().take(index) {
+            let (same_results, first_path, second_path) =
+                (log.rows == earlier.rows, &first.source, &second.source);
+            if first.sha256 == second.sha256 {
+                return SameLogSnafu {
+                    first: first_path,
+                    second: second_path,
+                }
+                .fail();
+            }
+            if same_results && log.rows.len() >= DISTINCT_ROWS {
+                return SameResultsSnafu {
+                    first: first_path,
+                    second: second_path,
+                }
+                .fail();
+            }
         }
     }
     Ok(())
+}
+
+/// Warnings about logs whose few results are those of an earlier log.
+fn same_results(manifest: &Manifest, logs: &[Log]) -> Vec<String> {
+    let logs: Vec<_> = manifest.logs.iter().zip(logs).collect();
+    let repeated = logs.iter().enumerate().filter_map(|(index, (stored, log))| {
+        let mut earlier = logs.iter().take(index);
+        let (first, _) = earlier.find(|(_, earlier)| earlier.rows == log.rows)?;
+        Some(format!(
+            "{}: {}: the results are those of {}: if both are copies of one log, its run counts twice",
+            stored.variant, stored.source, first.source
+        ))
+    });
+    repeated.collect()
 }
 
 fn warnings(manifest: &Manifest, logs: &[Log], values: &[Value]) -> Vec<String> {
@@ -162,6 +204,7 @@ fn warnings(manifest: &Manifest, logs: &[Log], values: &[Value]) -> Vec<String> 
             warnings.push(about(&log.unknown.to_string()));
         }
     }
+    warnings.extend(same_results(manifest, logs));
     warnings.extend(values::differences(manifest, logs));
     for (index, name) in manifest.variants().iter().enumerate() {
         let counts = values.iter().filter(|value| value.variant == index);

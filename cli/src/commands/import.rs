@@ -10,6 +10,7 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Args, Command};
 use command_output::check_pattern;
 use crds::deserialization::from_value;
+use crds::printable::printable_line;
 use crds::units::Size;
 use crds::v1alpha1::{CommandPattern, CommandTool, RateUnit, TimeUnit};
 use jiff::Timestamp;
@@ -248,7 +249,7 @@ impl Import {
 fn stored_log(source: &VariantLog, file: &LogFile) -> StoredLog {
     StoredLog {
         variant: source.variant.clone(),
-        source: source.file.display().to_string(),
+        source: printable_line(&source.file.display().to_string()).into_owned(),
         sha256: file.sha256.clone(),
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use command_output::import::{self, ImportError, Log, MAX_LOG_BYTES};
 use crds::file_error::with_remedy;
+use crds::printable::printable_line;
 use crds::record::hex;
 use sha2::{Digest, Sha256};
 use snafu::{ResultExt, Snafu, ensure};
@@ -215,7 +216,14 @@ pub fn load(directory: &Path) -> Result<ImportedRun, DirectoryError> {
         path: path.clone(),
         reason,
     };
-    let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
+    let mut manifest: Manifest =
+        serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
+    // Reports print these texts within a line.
+    let stored = manifest.logs.iter_mut();
+    let texts = stored.flat_map(|log| [&mut log.variant, &mut log.source]);
+    for text in texts.chain([&mut manifest.name]) {
+        *text = printable_line(text).into_owned();
+    }
     if !(1..=MAX_LOGS).contains(&manifest.logs.len()) {
         return Err(invalid(format!("it has {} logs", manifest.logs.len())));
     }

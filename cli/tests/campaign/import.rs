@@ -239,6 +239,14 @@ fn errors_explain_why_files_cannot_be_imported() {
     let gbits = fs::read_to_string(golden_log_path("published/perftest-ib_write_bw-gbits")).unwrap();
     let twice = format!("base={perftest}");
     let copy = format!("base={}", file("copy", text.as_bytes()));
+    let sizes = golden_log_path("made/fabtests-1.17-fi_rdm_tagged_bw");
+    let prefixed: String = fs::read_to_string(&sizes)
+        .unwrap()
+        .lines()
+        .map(|line| format!("[pod/worker-0/worker] {line}\r\n"))
+        .collect();
+    let sizes = format!("base={sizes}");
+    let prefixed = format!("other={}", file("prefixed", prefixed.as_bytes()));
     let latency = format!("base={}", golden_log_path("published/perftest-ib_write_lat"));
     let other_test = fs::read_to_string(golden_log_path("published/perftest-ib_write_lat")).unwrap();
     let other_test = file("read", other_test.replace("RDMA_Write", "RDMA_Read").as_bytes());
@@ -289,6 +297,10 @@ fn errors_explain_why_files_cannot_be_imported() {
         (
             &["--tool", "Perftest", "--variant", &twice, "--variant", &copy],
             "has the same content as",
+        ),
+        (
+            &["--tool", "Fabtests", "--variant", &sizes, "--variant", &prefixed],
+            "has the same results as",
         ),
         (
             &[
