@@ -62,9 +62,11 @@ impl StoredRun {
         Ok(stored)
     }
 
-    /// Adds the description of a change of the records, which all reports of the run show.
+    /// Adds the description of a change of the records, which all reports of the run show, also before the verdict.
     fn with_changed_records(mut self, change: String) -> Self {
         self.evaluation.summary.warnings.insert(0, change.clone());
+        let verdict = &mut self.evaluation.comparisons.verdict;
+        *verdict = format!("not trusted, because the records were changed: {verdict}");
         self.evaluation.changed_records = Some(change);
         self
     }

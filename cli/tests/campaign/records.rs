@@ -143,6 +143,7 @@ fn detects_a_replaced_or_missing_file() {
     fs::write(&records, duplicated).unwrap();
     let output = report(&directory).expect_code(3);
     output.expect_stdout("was changed after the measurement");
+    output.expect_stdout("verdict not trusted, because the records were changed: ");
     output.expect_stderr("was changed after the measurement");
     for (format, text) in [
         ("openmetrics", "outcome=\"Untrusted\""),
@@ -210,7 +211,11 @@ fn detects_an_edited_status() {
             json!("Failed"),
             "status.state is \"Failed\", but the records yield",
         ),
-        ("/status/state", json!("Running"), "status.outcome is "),
+        (
+            "/status/state",
+            json!("Running"),
+            "status.state is \"Running\", but the records yield",
+        ),
         (
             "/status/placement/nodes",
             json!(["elsewhere", "elsewhere"]),
