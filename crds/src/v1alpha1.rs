@@ -69,6 +69,7 @@ pub use sweep::{KneePosition, SweepKnee, SweepPoint, SweepResult};
 pub use transport::{
     Libfabric, LibfabricProvider, Loopback, Nixl, NixlBackend, NixlDescriptors, NixlParameter, NixlRequests,
     TransportSpec, Ucx, UcxAllocation, UcxEmulation, UcxErrorHandling, UcxMessages, UcxPreset, UcxSetting,
-    UcxTransport, UcxWriteCompletion, Verbs, VerbsSignaling, tls_value, unrequested_lane, uses_memory_lane,
+    UcxTransport, UcxWriteCompletion, Verbs, VerbsSignaling, readers_of_variable, tls_value,
+    unrequested_lane, uses_memory_lane,
 };
 pub use variant::{Doorbell, EnvVar, Inject, Striping, Variant};

@@ -15,7 +15,7 @@ pub use ucx::{
     Ucx, UcxAllocation, UcxEmulation, UcxErrorHandling, UcxMessages, UcxPreset, UcxSetting,
     UcxWriteCompletion,
 };
-pub use ucx_transport::{UcxTransport, tls_value, unrequested_lane, uses_memory_lane};
+pub use ucx_transport::{UcxTransport, readers_of_variable, tls_value, unrequested_lane, uses_memory_lane};
 pub use verbs::{Verbs, VerbsSignaling};
 
 use rails::default_rails;

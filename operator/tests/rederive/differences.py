@@ -1,5 +1,20 @@
 """Decides whether the environment variables, the library and the image of an arm can have an effect, from the records."""
 
+from .protocols import LANES, names_lane
+
+# Lanes that read the variables of UCX with a prefix. dc lanes also read those of rc and ud.
+READERS = {
+    "UCX_TCP_": ("tcp",),
+    "UCX_RC_": ("rc_", "dc_"),
+    "UCX_UD_": ("ud_", "dc_"),
+    "UCX_DC_": ("dc_",),
+    "UCX_IB_": LANES["ib"],
+}
+# Names in the spec that allow RDMA devices.
+RDMA = {"all", "ib", "rc", "rc_v", "rc_x", "ud", "ud_v", "ud_x", "dc", "dc_x"}
+# Lanes of which it is known which variables they read.
+KNOWN = ("tcp", "self", *LANES["sm"], *LANES["ib"], *LANES["cuda"])
+
 
 def engagements(run, key):
     """The engagement of each difference between the arm and the baseline, by variable name, `library` or `image`."""
@@ -14,7 +29,8 @@ def engagements(run, key):
     mine, others = dict(arm.process[0]), dict(baseline.process[0])
     for variable in mine.keys() | others.keys():
         if mine.get(variable) != others.get(variable):
-            values = [of_variable(variable, variable in mine, *pair) for pair in pairs.values()]
+            unread = {rank: not place and is_unread(run, variable, (arm, baseline), rank) for rank in pairs}
+            values = [of_variable(variable, variable in mine, *pair, unread[rank]) for rank, pair in pairs.items()]
             found[variable] = strongest([one for one in values if one])
     if arm.process[1] != baseline.process[1]:
         found["library"] = of_files(pairs)
@@ -24,19 +40,34 @@ def engagements(run, key):
     return found
 
 
+def is_unread(run, variable, arms, rank):
+    """Whether the variable belongs to UCX transports of which neither the arm nor the baseline has a lane at the rank."""
+    readers = next((lanes for prefix, lanes in READERS.items() if variable.startswith(prefix)), None)
+    options = [arm.transport.get("ucx") for arm in arms]
+    lanes = [run.records.lanes(arm.name, rank) for arm in arms]
+    if readers is None or variable.startswith("UCX_TCP_CM_") or None in options or None in lanes:
+        return False
+    # UCX registers memory with RDMA devices also without a lane, if the spec allows such transports.
+    requested = {name for one in options for name in one["transports"]}
+    if variable.startswith("UCX_IB_") and requested & RDMA:
+        return False
+    used = [lane.split("/")[0] for lane in set.union(*lanes)]
+    return all(names_lane(KNOWN, lane) and not names_lane(readers, lane) for lane in used)
+
+
 def strongest(values):
     """If the workers differ, the strongest evidence of an effect counts."""
     order = ("Confirmed", "RequestedOnly", "NotEngaged")
     return min(values, key=order.index, default="RequestedOnly")
 
 
-def of_variable(name, is_set, own, baseline):
+def of_variable(name, is_set, own, baseline, unread):
     """The engagement of a variable on one worker; None if the records do not mention it."""
     facts = [one["variables"].get(name) for one in (own, baseline)]
     if None in facts:
         return None
     knowledge = facts[0 if is_set else 1]["knowledge"]
-    if knowledge in ("Unknown", "NotLoaded"):
+    if knowledge in ("Unknown", "NotLoaded") or (knowledge == "Known" and unread):
         return "NotEngaged"
     values = [one.get("effective") for one in facts]
     if knowledge == "Unassessed" or None in values:

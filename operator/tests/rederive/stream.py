@@ -109,6 +109,12 @@ class Records:
         """The configurations of an arm by rank, in a command scenario or, with None, of its instrument process."""
         return {key[2]: one for key, one in self.configurations.items() if key[:2] == (arm, scenario)}
 
+    def lanes(self, arm, rank):
+        """The lanes of an arm's endpoints at a rank, as `transport/device`; None if a rail does not report its lanes."""
+        facts = [one for (*_, of, name, _), one in self.endpoints.items() if (of, name) == (rank, arm)]
+        rails = [rail.get("lanes") for one in facts for rail in one.get("rails", [])]
+        return {lane for lanes in rails for lane in lanes} if rails and all(rails) else None
+
     def cases(self, purpose):
         """The cases of this pass, in block order."""
         return [case for block in self.blocks.values() for case in block if case["pass"] == purpose]

@@ -146,6 +146,22 @@ impl UcxTransport {
     }
 }
 
+/// The transports whose lanes read the UCX variable `name`, such as `UCX_RC_TX_QUEUE_LEN`. `None` if it is not known that
+/// only lanes of network transports read it. dc lanes also read the variables of rc and ud. Source: the tables of settings
+/// in `src/uct/ib` of UCX 1.18. `UCX_TCP_CM_` configures connections by socket address, which need no tcp lane.
+pub fn readers_of_variable(name: &str) -> Option<&'static [UcxTransport]> {
+    use UcxTransport::{Dc, Ib, Rc, Tcp, Ud};
+    let (family, rest) = name.strip_prefix("UCX_")?.split_once('_')?;
+    match family {
+        "TCP" if !rest.starts_with("CM_") => Some(&[Tcp]),
+        "RC" => Some(&[Rc, Dc]),
+        "UD" => Some(&[Ud, Dc]),
+        "DC" => Some(&[Dc]),
+        "IB" => Some(&[Ib]),
+        _ => None,
+    }
+}
+
 /// Value of `UCX_TLS` for `transports`. UCX accepts `all` only alone; it includes the transports of the same worker. They are
 /// added to all other lists, because memory of the same worker is always accessible, and some releases need `self` for
 /// transfers between memory types.
@@ -203,6 +219,25 @@ mod tests {
         use UcxTransport::{All, RcX, Tcp};
         assert_eq!(tls_value(&[Tcp, RcX]), "tcp,rc_x,self");
         assert_eq!(tls_value(&[Tcp, All]), "all");
+    }
+
+    #[test]
+    fn variables_of_network_transports_have_readers() {
+        use UcxTransport::{Dc, Ib, Rc, Tcp, Ud};
+        for (name, expected) in [
+            ("UCX_TCP_TX_SEG_SIZE", Some(&[Tcp][..])),
+            ("UCX_RC_MLX5_TX_QUEUE_LEN", Some(&[Rc, Dc])),
+            ("UCX_UD_TIMEOUT", Some(&[Ud, Dc])),
+            ("UCX_DC_MLX5_NUM_DCI", Some(&[Dc])),
+            ("UCX_IB_SEG_SIZE", Some(&[Ib])),
+            ("UCX_TCP_CM_REUSEADDR", None),
+            ("UCX_CUDA_COPY_MAX_POLL", None),
+            ("UCX_MM_SEG_SIZE", None),
+            ("UCX_TLS", None),
+            ("RC_TX_QUEUE_LEN", None),
+        ] {
+            assert_eq!(readers_of_variable(name), expected, "{name}");
+        }
     }
 
     #[test]

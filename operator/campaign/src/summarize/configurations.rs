@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::record::{ConfigurationRecord, LoadedFile, VariableFacts};
+use crds::record::{ConfigurationRecord, EndpointsRecord, LoadedFile, VariableFacts};
 
+use super::differences::UcxLanes;
 use crate::collect::Reports;
 use crate::plan::Plan;
 
@@ -18,6 +19,8 @@ pub(super) struct Configuration<'a> {
     pub files_sha256: Option<&'a str>,
     /// Why the list of loaded files may be incomplete.
     pub incomplete: Option<&'a str>,
+    /// Lanes of the endpoints of UCX; `None` if they are not known.
+    pub lanes: Option<UcxLanes<'a>>,
 }
 
 /// Arm, command scenario and rank. The scenario is `None` for the instrument process.
@@ -30,7 +33,23 @@ pub(super) struct ConfigurationIndex<'a>(BTreeMap<Key<'a>, Configuration<'a>>);
 impl<'a> ConfigurationIndex<'a> {
     /// Indexes the records in `reports`. Arms that the plan does not contain are ignored.
     pub fn new(plan: &Plan, reports: &'a Reports) -> Self {
-        Self::from_records(plan, reports.configurations.iter().map(|from| &from.record))
+        let mut index = Self::from_records(plan, reports.configurations.iter().map(|from| &from.record));
+        index.add_lanes(plan, reports.endpoints.iter().map(|from| &from.record));
+        index
+    }
+
+    /// Adds the lanes in `endpoints` to the configurations of the instrument processes.
+    pub fn add_lanes(&mut self, plan: &Plan, endpoints: impl Iterator<Item = &'a EndpointsRecord> + Clone) {
+        for ((arm, scenario, rank), configuration) in &mut self.0 {
+            let Some(arm) = plan.arms.get(*arm).filter(|_| scenario.is_none()) else {
+                continue;
+            };
+            let own = endpoints
+                .clone()
+                .filter(|record| record.rank == *rank && record.arm == arm.name);
+            let facts = own.filter_map(|record| record.fabric.as_ref());
+            configuration.lanes = UcxLanes::new(plan.transport_of(arm), facts);
+        }
     }
 
     /// Indexes `records`.

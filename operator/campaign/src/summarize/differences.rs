@@ -11,6 +11,9 @@ use serde::Serialize;
 use super::configurations::{Configuration, ConfigurationIndex};
 use crate::plan::{Arm, Plan, PlannedScenario, Separation};
 
+mod lanes;
+pub(super) use lanes::UcxLanes;
+
 /// Number of digits of a hash in a reason.
 const HASH_DIGITS: usize = 12;
 
@@ -39,7 +42,7 @@ pub enum DifferenceFinding {
     Unchanged,
     /// The loaded library has no variable with this name.
     Unknown,
-    /// The library that reads the variable is not loaded, or its provider is not used.
+    /// The library that reads the variable is not loaded, or does not use the provider or the transports that read it.
     NotLoaded,
 }
 
@@ -139,7 +142,14 @@ fn variable(name: &str, own: &Arm, pairs: &Pairs<'_, '_>) -> DifferenceEvidence 
         let (of_arm, of_baseline) = (configuration.variables.get(name)?, reference.variables.get(name)?);
         // UCX reports only variables that are set.
         let knowing = if value.is_some() { of_arm } else { of_baseline };
-        Some(assess_variable(knowing, of_arm, of_baseline))
+        let lanes = [&configuration.lanes, &reference.lanes].map(Option::as_ref);
+        let unused = (knowing.knowledge == VariableKnowledge::Known)
+            .then(|| lanes::without_reader(name, lanes))
+            .flatten();
+        Some(match unused {
+            Some(reason) => (DifferenceFinding::NotLoaded, Engagement::NotEngaged, reason),
+            None => assess_variable(knowing, of_arm, of_baseline),
+        })
     });
     let strongest = assessed.min_by_key(|(finding, ..)| *finding);
     let (finding, engagement, reason) = strongest.unwrap_or_else(|| {
