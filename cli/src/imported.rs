@@ -160,7 +160,7 @@ fn check_distinct(manifest: &Manifest, logs: &[Log]) -> Result<(), ImportedRunEr
                 }
                 .fail();
             }
-            if same_results && log.rows.len() >= DISTINCT_ROWS {
+            if have_same_results(log, earlier) && log.rows.len() >= DISTINCT_ROWS {
                 return SameResultsSnafu {
                     first: first_path,
                     second: second_path,
@@ -172,12 +172,17 @@ fn check_distinct(manifest: &Manifest, logs: &[Log]) -> Result<(), ImportedRunEr
     Ok(())
 }
 
+/// Whether the same results of the same test with the same settings are in both logs.
+fn have_same_results(log: &Log, earlier: &Log) -> bool {
+    (&log.test, &log.settings, &log.rows) == (&earlier.test, &earlier.settings, &earlier.rows)
+}
+
 /// Warnings about logs whose few results are those of an earlier log.
 fn same_results(manifest: &Manifest, logs: &[Log]) -> Vec<String> {
     let logs: Vec<_> = manifest.logs.iter().zip(logs).collect();
     let repeated = logs.iter().enumerate().filter_map(|(index, (stored, log))| {
         let mut earlier = logs.iter().take(index);
-        let (first, _) = earlier.find(|(_, earlier)| earlier.rows == log.rows)?;
+        let (first, _) = earlier.find(|(_, earlier)| have_same_results(log, earlier))?;
         Some(format!(
             "{}: {}: the results are those of {}: if both are copies of one log, its run counts twice",
             stored.variant, stored.source, first.source
