@@ -151,8 +151,7 @@ fn check_distinct(manifest: &Manifest, logs: &[Log]) -> Result<(), ImportedRunEr
     let logs: Vec<_> = manifest.logs.iter().zip(logs).collect();
     for (index, (second, log)) in logs.iter().enumerate() {
         for (first, earlier) in logs.iter().take(index) {
-            let (same_results, first_path, second_path) =
-                (log.rows == earlier.rows, &first.source, &second.source);
+            let (first_path, second_path) = (&first.source, &second.source);
             if first.sha256 == second.sha256 {
                 return SameLogSnafu {
                     first: first_path,
