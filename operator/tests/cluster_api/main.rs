@@ -15,6 +15,7 @@ mod forged;
 mod killed;
 mod malformed;
 mod metrics_access;
+mod places;
 mod prepare_uninstall;
 mod results;
 mod rules;
