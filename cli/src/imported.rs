@@ -148,46 +148,35 @@ impl ImportedRun {
 
 /// Fails if two logs have the same content or, apart from prefixes and colors, the same results.
 fn check_distinct(manifest: &Manifest, logs: &[Log]) -> Result<(), ImportedRunError> {
-    let logs: Vec<_> = manifest.logs.iter().zip(logs).collect();
-    for (index, (second, log)) in logs.iter().enumerate() {
-        for (first, earlier) in logs.iter().take(index) {
-            let (first_path, second_path) = (&first.source, &second.source);
-            if first.sha256 == second.sha256 {
-                return SameLogSnafu {
-                    first: first_path,
-                    second: second_path,
-                }
-                .fail();
-            }
-            if have_same_results(log, earlier) && log.rows.len() >= DISTINCT_ROWS {
-                return SameResultsSnafu {
-                    first: first_path,
-                    second: second_path,
-                }
-                .fail();
-            }
+    for ((stored, log), earlier) in with_earlier(manifest, logs) {
+        for (earlier, earlier_log) in earlier {
+            let (first, second) = (&earlier.source, &stored.source);
+            ensure!(earlier.sha256 != stored.sha256, SameLogSnafu { first, second });
+            let are_copies = log.rows.len() >= DISTINCT_ROWS && have_same_results(earlier_log, log);
+            ensure!(!are_copies, SameResultsSnafu { first, second });
         }
     }
     Ok(())
 }
 
-/// Whether the same results of the same test with the same settings are in both logs.
-fn have_same_results(log: &Log, earlier: &Log) -> bool {
-    (&log.test, &log.settings, &log.rows) == (&earlier.test, &earlier.settings, &earlier.rows)
+/// Each log with the logs before it.
+fn with_earlier<'a>(
+    manifest: &'a Manifest,
+    logs: &'a [Log],
+) -> impl Iterator<
+    Item = (
+        (&'a StoredLog, &'a Log),
+        impl Iterator<Item = (&'a StoredLog, &'a Log)>,
+    ),
+> {
+    let all = move || manifest.logs.iter().zip(logs);
+    let each = all().enumerate();
+    each.map(move |(index, log)| (log, all().take(index)))
 }
 
-/// Warnings about logs whose few results are those of an earlier log.
-fn same_results(manifest: &Manifest, logs: &[Log]) -> Vec<String> {
-    let logs: Vec<_> = manifest.logs.iter().zip(logs).collect();
-    let repeated = logs.iter().enumerate().filter_map(|(index, (stored, log))| {
-        let mut earlier = logs.iter().take(index);
-        let (first, _) = earlier.find(|(_, earlier)| have_same_results(log, earlier))?;
-        Some(format!(
-            "{}: {}: the results are those of {}: if both are copies of one log, its run counts twice",
-            stored.variant, stored.source, first.source
-        ))
-    });
-    repeated.collect()
+/// Whether the same results of the same test with the same settings are in both logs.
+fn have_same_results(one: &Log, other: &Log) -> bool {
+    (&one.test, &one.settings, &one.rows) == (&other.test, &other.settings, &other.rows)
 }
 
 fn warnings(manifest: &Manifest, logs: &[Log], values: &[Value]) -> Vec<String> {
@@ -208,7 +197,14 @@ fn warnings(manifest: &Manifest, logs: &[Log], values: &[Value]) -> Vec<String> 
             warnings.push(about(&log.unknown.to_string()));
         }
     }
-    warnings.extend(same_results(manifest, logs));
+    for ((stored, log), mut earlier) in with_earlier(manifest, logs) {
+        if let Some((first, _)) = earlier.find(|(_, earlier)| have_same_results(earlier, log)) {
+            warnings.push(format!(
+                "{}: {}: the results are those of {}: if both are copies of one log, its run counts twice",
+                stored.variant, stored.source, first.source
+            ));
+        }
+    }
     warnings.extend(values::differences(manifest, logs));
     for (index, name) in manifest.variants().iter().enumerate() {
         let counts = values.iter().filter(|value| value.variant == index);

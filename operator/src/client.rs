@@ -62,6 +62,12 @@ pub(crate) struct Clients {
     pub(crate) unlimited: Client,
 }
 
+/// Creates a client without metrics and limits, for a command that ends after a few requests. Sends no request.
+pub(crate) async fn default_client() -> Result<Client, ClientError> {
+    let config = Config::infer().await.context(ConfigSnafu)?;
+    Client::try_from(config).context(BuildSnafu)
+}
+
 /// Creates the clients without sending a request.
 pub(crate) async fn build_clients(limits: &RequestLimits, metrics: &Metrics) -> Result<Clients, ClientError> {
     let config = Config::infer().await.context(ConfigSnafu)?;

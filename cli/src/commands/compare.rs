@@ -1,5 +1,7 @@
 //! `fabricbench compare`: compares two finished runs.
 
+use std::fs;
+
 use campaign::compare_runs::{
     Difference, FinishedRun, RunComparison, compare_runs, differences, unreported_properties,
 };
@@ -7,7 +9,6 @@ use clap::Args;
 use crds::v1alpha1::Verdict;
 use operator::terminal::{print, print_json};
 use serde_json::json;
-use std::fs;
 
 use super::imported;
 use super::output::{ComparisonFormat, text_options};

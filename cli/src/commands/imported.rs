@@ -1,5 +1,6 @@
 //! Reports of imported runs, and comparisons with them. The exit status is 3, because imported values cannot be trusted
 //! as much as measured ones.
+
 use operator::terminal::{print, print_json};
 
 use super::output::{ComparisonFormat, ReportFormat, text_options};

@@ -18,10 +18,9 @@ use kube::{Api, ResourceExt};
 use operator::run_controller::RunKey;
 use operator::run_controller::build::WORKER_CONTAINER;
 use operator::run_controller::build::labels::selector;
-
-use self::started::check_started;
 use operator::terminal::{print, print_error};
 
+use self::started::check_started;
 use super::cluster::{self, Cluster};
 use super::source::Source;
 use super::state_summary::state_summary;

@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{Exit, Failure};
 use crate::cause::root_cause;
+use crate::client::default_client;
 use crate::terminal::print;
 
 /// Maximum number of runs in a message.
@@ -64,11 +65,7 @@ impl PrepareUninstall {
     }
 
     async fn prepare(&self) -> Result<(), Failure> {
-        let client = Client::try_default().await.map_err(|error| {
-            Failure::incomplete(format!(
-                "no cluster configuration: {error}. Set KUBECONFIG, or run in a pod with a service account"
-            ))
-        })?;
+        let client = default_client().await.map_err(Failure::incomplete)?;
         let namespaces: BTreeSet<&String> = self.namespaces.iter().collect();
         let apis: Vec<Api<BenchmarkRun>> = match namespaces.is_empty() {
             true => vec![Api::all(client.clone())],
@@ -108,7 +105,7 @@ impl PrepareUninstall {
                 let api: Api<BenchmarkRun> = Api::namespaced(client.clone(), &namespace);
                 match api.delete(&run.name_any(), &DeleteParams::default()).await {
                     Ok(_) => print(&format!("deleting {namespace}/{}\n", run.name_any()))?,
-                    Err(error) if is_not_found(&error) => {}
+                    Err(kube::Error::Api(status)) if status.is_not_found() => {}
                     Err(error) => return Err(request_failure("deleted", &error)),
                 }
             }
@@ -126,15 +123,11 @@ async fn existing(apis: &[Api<BenchmarkRun>]) -> Result<Vec<PartialObjectMeta<Be
         match api.list_metadata(&ListParams::default()).await {
             Ok(list) => runs.extend(list.items),
             // The custom resource definition does not exist, and neither do runs.
-            Err(error) if is_not_found(&error) => {}
+            Err(kube::Error::Api(status)) if status.is_not_found() => {}
             Err(error) => return Err(request_failure("listed", &error)),
         }
     }
     Ok(runs)
-}
-
-fn is_not_found(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
 fn request_failure(what: &str, error: &kube::Error) -> Failure {
