@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod commands;
+mod files;
 pub mod imported;
 mod json_difference;
 pub mod local;

@@ -2,6 +2,7 @@
 
 mod crd;
 mod exit;
+mod namespaces;
 mod operator;
 mod prepare_uninstall;
 

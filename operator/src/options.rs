@@ -104,6 +104,16 @@ pub enum Namespaces {
     Only(BTreeSet<String>),
 }
 
+impl Namespaces {
+    /// One scope for each namespace, or only `None`, which stands for all namespaces.
+    pub fn scopes(&self) -> Vec<Option<String>> {
+        match self {
+            Self::All => vec![None],
+            Self::Only(names) => names.iter().cloned().map(Some).collect(),
+        }
+    }
+}
+
 impl fmt::Display for Namespaces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

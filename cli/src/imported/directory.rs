@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use snafu::{ResultExt, Snafu, ensure};
 
 use super::{ImportedRun, ImportedRunError, MAX_LOGS, Manifest};
+use crate::files;
 
 /// Name of the file that describes an imported run.
 pub const MANIFEST_FILE: &str = "import.json";
@@ -191,9 +192,7 @@ pub fn write(
     };
     let mut text = serde_json::to_vec_pretty(manifest).map_err(invalid)?;
     text.push(b'\n');
-    let temporary = path.with_extension("new");
-    fs::write(&temporary, &text).context(IoSnafu { path: &temporary })?;
-    fs::rename(&temporary, &path).context(IoSnafu { path })
+    files::replace(&path, &text).context(IoSnafu { path })
 }
 
 /// Whether `directory` contains an imported run.

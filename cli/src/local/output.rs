@@ -9,6 +9,8 @@ use crds::file_error::{cause, with_remedy};
 use crds::v1alpha1::BenchmarkRun;
 use snafu::{ResultExt, Snafu, ensure};
 
+use crate::files;
+
 /// Maximum size of a local run's records, in bytes. The size is limited because the evaluation holds verified records
 /// in memory.
 pub(super) const MAX_PLANNED_BYTES: u64 = 1024 * 1024 * 1024;
@@ -239,7 +241,7 @@ impl RunDirectory {
         let path = self.run_path();
         let mut text = serde_json::to_vec_pretty(run).context(InvalidRunSnafu { path: &path })?;
         text.push(b'\n');
-        replace(&path, &text)
+        files::replace(&path, &text).context(IoSnafu { path })
     }
 
     /// Writes the HTML report.
@@ -247,7 +249,8 @@ impl RunDirectory {
     /// # Errors
     /// Returns an error if the file cannot be written.
     pub fn write_report(&self, html: &str) -> Result<(), OutputError> {
-        replace(&self.report_path(), html.as_bytes())
+        let path = self.report_path();
+        files::replace(&path, html.as_bytes()).context(IoSnafu { path })
     }
 
     /// Opens the record file for appending and locks it until the returned value is dropped.
@@ -315,13 +318,6 @@ impl RecordFile {
     pub fn sync(&self) -> Result<(), OutputError> {
         self.file.sync_data().context(IoSnafu { path: &self.path })
     }
-}
-
-/// Replaces the file atomically.
-fn replace(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
-    let temporary = path.with_extension("new");
-    fs::write(&temporary, bytes).context(IoSnafu { path: &temporary })?;
-    fs::rename(&temporary, path).context(IoSnafu { path })
 }
 
 fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, OutputError> {

@@ -1,41 +1,32 @@
 //! `fabricbench operator`: runs the operator.
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use campaign::validate::{MAX_LABEL, is_label};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use crds::number::whole_number;
 use crds::units::Size;
 
+use super::namespaces::{NamespaceFlag, check_name};
 use super::{Exit, Failure};
 use crate::manager;
 use crate::metrics::SeriesLimits;
-use crate::options::{
-    CommandPolicy, LeaseName, LogFormat, Namespaces, OperatorConfig, Options, Readers, RequestLimits,
-};
+use crate::options::{CommandPolicy, LeaseName, LogFormat, OperatorConfig, Options, Readers, RequestLimits};
 
 /// Run the operator, which reconciles the BenchmarkRuns in a cluster.
 ///
 /// Connects to the cluster in the current kubeconfig context, or to the cluster that its pod runs in. SIGTERM stops the
 /// operator. After a restart, runs continue from their last persisted state.
+///
+/// If namespaces are specified, Roles are sufficient, because the operator does not read Node objects. In this mode, it
+/// cannot check whether enough nodes meet a run's requirements before it creates the pods.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example: fabricbench operator --runner-image registry.example/fabricbench-runner:0.1.0 --no-leader-election"
 )]
 pub struct Operator {
-    /// Namespace whose runs are reconciled. Can be repeated. Defaults to all namespaces.
-    ///
-    /// If namespaces are specified, Roles are sufficient, because the operator does not read Node objects. In this
-    /// mode, it cannot check whether enough nodes meet a run's requirements before it creates the pods.
-    #[arg(
-        long = "namespace",
-        env = "FABRICBENCH_NAMESPACES",
-        value_name = "NAME",
-        value_delimiter = ','
-    )]
-    namespaces: Vec<String>,
+    #[command(flatten)]
+    namespaces: NamespaceFlag,
     /// Runner image. It is the default image for runs and the source of the runner binary for runs that use another
     /// image.
     #[arg(long, env = "FABRICBENCH_RUNNER_IMAGE", value_name = "IMAGE")]
@@ -182,10 +173,7 @@ impl Operator {
     }
 
     fn options(self) -> Result<Options, Failure> {
-        let names: BTreeSet<String> = self.namespaces.into_iter().collect();
-        for name in &names {
-            check_name("--namespace", name, ", or omit the flag for all namespaces")?;
-        }
+        let namespaces = self.namespaces.namespaces()?;
         check_name("--lease-namespace", &self.lease_namespace, "")?;
         for part in self.lease_name.split('.') {
             check_name("--lease-name", part, "")?;
@@ -197,10 +185,7 @@ impl Operator {
             )));
         }
         Ok(Options {
-            namespaces: match names.is_empty() {
-                true => Namespaces::All,
-                false => Namespaces::Only(names),
-            },
+            namespaces,
             config: OperatorConfig {
                 image_pull_policy: self.image_pull_policy,
                 image_pull_secrets: self.image_pull_secrets,
@@ -230,16 +215,6 @@ impl Operator {
             }),
             log_format: self.log_format,
         })
-    }
-}
-
-/// Rejects names that the API server would reject in every request.
-fn check_name(flag: &str, name: &str, hint: &str) -> Result<(), Failure> {
-    match is_label(name, MAX_LABEL) {
-        true => Ok(()),
-        false => Err(Failure::invalid_input(format!(
-            "{flag}: `{name}` is not a valid name. Use at most {MAX_LABEL} lowercase letters, digits and hyphens{hint}"
-        ))),
     }
 }
 

@@ -1,7 +1,6 @@
 //! `fabricbench prepare-uninstall`: checks or removes the runs before the operator is uninstalled. Without an operator, the
 //! pods of a run keep running, and its finalizer prevents its deletion.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -11,6 +10,7 @@ use kube::api::{DeleteParams, ListParams, PartialObjectMeta};
 use kube::{Api, Client, ResourceExt};
 use tokio::time::{Instant, sleep};
 
+use super::namespaces::NamespaceFlag;
 use super::{Exit, Failure};
 use crate::cause::root_cause;
 use crate::client::default_client;
@@ -28,14 +28,8 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fabricbench prepare-uninstall --runs delete")]
 pub struct PrepareUninstall {
-    /// Namespace of the runs. Can be repeated. Defaults to all namespaces.
-    #[arg(
-        long = "namespace",
-        env = "FABRICBENCH_NAMESPACES",
-        value_name = "NAME",
-        value_delimiter = ','
-    )]
-    namespaces: Vec<String>,
+    #[command(flatten)]
+    namespaces: NamespaceFlag,
     /// What happens to runs that exist: `refuse` fails, and `delete` deletes them with their results and waits until they and
     /// their pods are gone.
     #[arg(long, value_name = "POLICY", default_value = "refuse", value_enum)]
@@ -66,14 +60,17 @@ impl PrepareUninstall {
 
     async fn prepare(&self) -> Result<(), Failure> {
         let client = default_client().await.map_err(Failure::incomplete)?;
-        let namespaces: BTreeSet<&String> = self.namespaces.iter().collect();
-        let apis: Vec<Api<BenchmarkRun>> = match namespaces.is_empty() {
-            true => vec![Api::all(client.clone())],
-            false => namespaces
-                .into_iter()
-                .map(|namespace| Api::namespaced(client.clone(), namespace))
-                .collect(),
+        let api = |scope: Option<String>| match scope {
+            Some(namespace) => Api::namespaced(client.clone(), &namespace),
+            None => Api::all(client.clone()),
         };
+        let apis: Vec<Api<BenchmarkRun>> = self
+            .namespaces
+            .namespaces()?
+            .scopes()
+            .into_iter()
+            .map(api)
+            .collect();
         let runs = existing(&apis).await?;
         match self.runs {
             _ if runs.is_empty() => Ok(print("no runs exist\n")?),

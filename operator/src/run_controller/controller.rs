@@ -68,7 +68,7 @@ pub(crate) async fn run(
     let queue = Queue::new(options.concurrency.into(), metrics.clone());
     let context = Arc::new(context(options, &clients, metrics, queue));
     let mut watches = Watches::new(&clients.unlimited, options.series.per_run);
-    for (number, namespace) in scopes(&options.namespaces).into_iter().enumerate() {
+    for (number, namespace) in options.namespaces.scopes().into_iter().enumerate() {
         watches.add(number, namespace.as_deref(), &context);
     }
     watches.add_nodes(&context);
@@ -132,14 +132,6 @@ fn context(options: &Options, clients: &Clients, metrics: &Metrics, queue: Queue
             Namespaces::Only(_) => Some(NO_PREFLIGHT),
         },
         unreadable: Default::default(),
-    }
-}
-
-/// Returns the watch scopes: one for each namespace, or only `None`, which stands for all namespaces.
-fn scopes(namespaces: &Namespaces) -> Vec<Option<String>> {
-    match namespaces {
-        Namespaces::All => vec![None],
-        Namespaces::Only(names) => names.iter().cloned().map(Some).collect(),
     }
 }
 
