@@ -16,6 +16,12 @@ DOCKERFILE
     [ -e "$dir/greeting" ] || echo "$BATS_RUN_TMPDIR" >"$dir/greeting"
 }
 
+# An archive that a failed test has damaged must not be loaded by the next run.
+teardown_file() {
+    load lib/common
+    rm -f "$CACHE"/images/fabricbench.dev_loadtest_*
+}
+
 # container_output IMAGE: runs a container from the image on each node and prints its output.
 container_output() {
     local node
