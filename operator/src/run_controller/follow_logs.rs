@@ -95,7 +95,7 @@ impl Follower {
     ) -> Self {
         let shared = Arc::new(SharedState {
             state: Mutex::new(FollowState {
-                stream: Stream::new(resume),
+                stream: Stream::new(source.attempt, resume),
                 persisted_at: Instant::now(),
                 closed: false,
                 settled: false,

@@ -5,6 +5,8 @@ use crds::record::{Chain, EndRecord, LineError, MAX_LINE_BYTES, MAX_STREAM_BYTES
 
 use campaign::collect::framing::{Framing, RawLine};
 
+use crate::run_controller::attempt_id::AttemptId;
+
 /// Prefix of every line of a stream.
 const LINE_START: &str = "{\"seq\":";
 
@@ -18,6 +20,8 @@ pub(in crate::run_controller) struct ResumePoint {
 /// State of one stream.
 #[derive(Debug)]
 pub(super) struct Stream {
+    /// The attempt that the worker belongs to. The worker's image must not report for another one.
+    attempt: AttemptId,
     chain: Chain,
     persisted_lines: u64,
     framing: Framing,
@@ -32,8 +36,9 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(resume: ResumePoint) -> Self {
+    pub(super) fn new(attempt: AttemptId, resume: ResumePoint) -> Self {
         Self {
+            attempt,
             chain: Chain::default(),
             persisted_lines: resume.persisted_lines,
             framing: Framing::default(),
@@ -89,6 +94,17 @@ impl Stream {
                 return;
             }
         };
+        if let Record::Hello(hello) = &record {
+            let AttemptId { leg, attempt } = self.attempt;
+            let identity = &hello.identity;
+            if (identity.leg, identity.attempt) != (leg, attempt) {
+                self.fault = Some(format!(
+                    "the worker of leg {leg}, attempt {attempt}, reports records of leg {}, attempt {}",
+                    identity.leg, identity.attempt
+                ));
+                return;
+            }
+        }
         self.length += line.len() as u64 + 1;
         if self.length > MAX_STREAM_BYTES {
             self.fault = Some(format!("the stream is longer than {MAX_STREAM_BYTES} bytes"));
@@ -164,9 +180,14 @@ impl Stream {
 
 #[cfg(test)]
 mod tests {
-    use crds::record::{BlockRecord, ChainWriter, WarningReason, WarningRecord};
+    use crds::assignment::AttemptIdentity;
+    use crds::record::{
+        BlockRecord, ChainWriter, HelloRecord, HostEnvironment, RECORD_VERSION, WarningReason, WarningRecord,
+    };
 
     use super::*;
+
+    const FIRST: AttemptId = AttemptId { leg: 0, attempt: 1 };
 
     fn block(block: u32) -> Record {
         Record::Block(BlockRecord { block, cases: 0 })
@@ -198,7 +219,7 @@ mod tests {
     fn returns_each_line_once_after_a_reconnect_at_any_byte() {
         let whole = lines(&[warning(), block(0), warning(), block(1), end()]);
         for cut in 0..whole.len() {
-            let mut stream = Stream::new(ResumePoint::default());
+            let mut stream = Stream::new(FIRST, ResumePoint::default());
             stream.feed(&whole[..cut]);
             let mut taken = stream.take(false).unwrap_or_default();
             stream.restart();
@@ -213,7 +234,7 @@ mod tests {
     fn skips_persisted_lines_after_a_restart() {
         let whole = lines(&[warning(), block(0), end()]);
         let known = lines(&[warning(), block(0)]).len();
-        let mut stream = Stream::new(ResumePoint { persisted_lines: 2 });
+        let mut stream = Stream::new(FIRST, ResumePoint { persisted_lines: 2 });
         stream.feed(&whole);
         assert_eq!(stream.take(true).unwrap(), whole[known..]);
     }
@@ -222,7 +243,7 @@ mod tests {
     fn returns_only_complete_blocks_before_the_end() {
         let part = lines(&[warning(), block(0), warning()]);
         let known = lines(&[warning(), block(0)]).len();
-        let mut stream = Stream::new(ResumePoint::default());
+        let mut stream = Stream::new(FIRST, ResumePoint::default());
         stream.feed(&part);
         assert_eq!(stream.complete_block_bytes(), known);
         let taken = stream.take(false).unwrap();
@@ -236,13 +257,84 @@ mod tests {
     fn skips_lines_between_records_and_detects_damaged_records() {
         let whole = String::from_utf8(lines(&[warning(), block(0), end()])).unwrap();
         let (first, others) = whole.split_at(whole.find('\n').unwrap() + 1);
-        let mut stream = Stream::new(ResumePoint::default());
+        let mut stream = Stream::new(FIRST, ResumePoint::default());
         stream.feed(format!("rank 0: a connection was refused\n{first}\nmore\n{others}").as_bytes());
         assert_eq!((stream.end().is_some(), stream.fault()), (true, None));
         assert_eq!(stream.take(true).unwrap(), whole.as_bytes());
-        let mut stream = Stream::new(ResumePoint::default());
+        let mut stream = Stream::new(FIRST, ResumePoint::default());
         stream.feed(format!("prefix{first}{others}").as_bytes());
         assert!(stream.fault().unwrap().contains("line 1 instead of line 0"));
+    }
+
+    /// A variant's image could otherwise forge the measurement of another variant's image, whose leg would not be run.
+    #[test]
+    fn records_of_another_leg_or_attempt_are_refused() {
+        let hello = |leg, attempt| {
+            Record::Hello(Box::new(HelloRecord {
+                version: RECORD_VERSION,
+                identity: AttemptIdentity {
+                    run: "r".to_owned(),
+                    uid: "u".to_owned(),
+                    plan_hash: "h".to_owned(),
+                    leg,
+                    attempt,
+                },
+                rank: 0,
+                workers: 2,
+                runner_version: String::new(),
+                started_at: String::new(),
+                environment: HostEnvironment::default(),
+            }))
+        };
+        for (leg, attempt) in [(1, 1), (0, 2)] {
+            let mut stream = Stream::new(FIRST, ResumePoint::default());
+            stream.feed(&lines(&[hello(leg, attempt), block(0), end()]));
+            let expected =
+                format!("the worker of leg 0, attempt 1, reports records of leg {leg}, attempt {attempt}");
+            assert_eq!(stream.fault(), Some(expected));
+            assert_eq!(
+                (stream.take(true), stream.end()),
+                (None, None),
+                "nothing is persisted"
+            );
+        }
+        let mut stream = Stream::new(FIRST, ResumePoint::default());
+        stream.feed(&lines(&[hello(0, 1), block(0), end()]));
+        assert_eq!((stream.end().is_some(), stream.fault()), (true, None));
+    }
+
+    /// A worker that prints for ever, with or without line feeds, uses no more memory than one line.
+    #[test]
+    fn endless_output_without_records_is_not_kept() {
+        let mut stream = Stream::new(FIRST, ResumePoint::default());
+        for text in ["noise on standard error\n", "{\"seq\"", "{\"seq\":x"] {
+            let piece = text.repeat(1000);
+            for _ in 0..1000 {
+                stream.feed(piece.as_bytes());
+                assert_eq!(stream.buffered_bytes(), 0);
+            }
+        }
+        stream.feed(b"\n");
+        let fault = stream.fault().unwrap_or_default();
+        assert_eq!(fault, format!("line 0 is longer than {MAX_LINE_BYTES} bytes"));
+        // Nothing follows a fault.
+        stream.feed(&lines(&[block(0), end()]));
+        assert_eq!((stream.buffered_bytes(), stream.end()), (0, None));
+    }
+
+    /// Valid records without end reach the limit of a stream; what follows is not kept.
+    #[test]
+    fn endless_records_end_the_stream() {
+        let mut stream = Stream::new(FIRST, ResumePoint::default());
+        let mut writer = ChainWriter::default();
+        let mut kept = 0;
+        while stream.fault().is_none() {
+            let line = writer.line(&warning()).unwrap();
+            stream.feed(line.as_bytes());
+            kept += stream.take(true).map_or(0, |lines| lines.len() as u64);
+            assert!(kept <= MAX_STREAM_BYTES);
+        }
+        assert!(stream.fault().unwrap().contains("the stream is longer"));
     }
 
     #[test]
@@ -250,7 +342,7 @@ mod tests {
         let whole = lines(&[warning(), block(0), end()]);
         let second = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
         let fault = |bytes: &[u8]| {
-            let mut stream = Stream::new(ResumePoint::default());
+            let mut stream = Stream::new(FIRST, ResumePoint::default());
             stream.feed(bytes);
             stream.fault().unwrap_or_default()
         };

@@ -10,7 +10,7 @@ use super::*;
 fn shared_state(terminated: bool) -> SharedState {
     SharedState {
         state: Mutex::new(FollowState {
-            stream: Stream::new(ResumePoint::default()),
+            stream: Stream::new(AttemptId { leg: 0, attempt: 1 }, ResumePoint::default()),
             persisted_at: Instant::now(),
             closed: false,
             settled: false,
