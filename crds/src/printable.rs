@@ -24,8 +24,14 @@ pub fn printable_line(text: &str) -> Cow<'_, str> {
     escaped(text, |_| false)
 }
 
+/// Like [`printable`], but replaces line feeds and tabs with spaces, so that text from elsewhere cannot add a line that
+/// looks like one of ours.
+pub fn printable_on_one_line(text: &str) -> String {
+    printable(&text.replace(['\n', '\t'], " ")).into_owned()
+}
+
 /// Like [`printable`], but keeps the escape sequences that set colors and styles (`ESC [ NUMBERS m`, ECMA-48, section
-/// 8.3.117), with which reports mark verdicts.
+/// 8.3.117), with which reports mark verdicts. Only for text whose values were made printable before it was styled.
 pub fn printable_with_styles(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let mut printed = printable(parts.next().unwrap_or_default()).into_owned();
@@ -165,6 +171,7 @@ mod tests {
         assert!(matches!(printable("plain"), Cow::Borrowed(_)));
         assert_eq!(printable_line("a\nb\t"), "a\\u{a}b\\u{9}");
         assert_eq!(printable("a\rb"), "a\\u{d}b");
+        assert_eq!(printable_on_one_line("a\nb\tc\u{1b}"), "a b c\\u{1b}");
         assert_eq!(
             printable_json("{\"a\": \"\u{9b}\u{202e}\u{e0041}\"\n}"),
             "{\"a\": \"\\u009b\\u202e\\udb40\\udc41\"\n}"

@@ -1,7 +1,7 @@
 //! Kubernetes events for a run. An event that announces a condition is published once, after the status with that
 //! condition has been written. Performs no I/O.
 
-use crds::printable::printable;
+use crds::printable::printable_on_one_line;
 use crds::v1alpha1::{BenchmarkRunStatus, Condition, ConditionType, ExecutionStatus, Reason};
 use kube::runtime::events::{Event, EventType};
 
@@ -79,7 +79,7 @@ fn true_condition(status: Option<&BenchmarkRunStatus>, type_: ConditionType) -> 
 }
 
 fn note(text: &str) -> String {
-    let mut note = printable(text).into_owned();
+    let mut note = printable_on_one_line(text);
     while note.len() > MAX_NOTE_BYTES {
         note.pop();
     }

@@ -3,20 +3,32 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use crds::printable::{printable, printable_json, printable_with_styles};
+use crds::printable::{printable, printable_json, printable_on_one_line, printable_with_styles};
 use serde::Serialize;
 
-/// Writes `text` to standard output. Hidden characters are escaped, apart from line feeds, tabs and styles.
+/// Writes `text` to standard output. Hidden characters are escaped, apart from line feeds and tabs.
 ///
 /// # Errors
 /// Returns an error if standard output cannot be written.
+pub fn print(text: &str) -> io::Result<()> {
+    write_output(&printable(text))
+}
+
+/// Writes a report to standard output, like [`print`], but keeps its styles. The values in the report are printable already.
+///
+/// # Errors
+/// Returns an error if standard output cannot be written.
+pub fn print_styled(report: &str) -> io::Result<()> {
+    write_output(&printable_with_styles(report))
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the place that they are reserved for"
 )]
-pub fn print(text: &str) -> io::Result<()> {
+fn write_output(printable: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(printable_with_styles(text).as_bytes())?;
+    out.write_all(printable.as_bytes())?;
     out.flush()
 }
 
@@ -50,7 +62,7 @@ pub fn is_error_terminal() -> bool {
 /// Writer of log lines to standard error. The values of their fields may quote anything.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LogWriter {
-    /// Lines of text, which may have styles.
+    /// Lines of text.
     Text,
     /// Lines that are JSON objects.
     Json,
@@ -64,7 +76,7 @@ impl Write for LogWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
         let printable = match self {
-            Self::Text => printable_with_styles(&text),
+            Self::Text => format!("{}\n", printable_on_one_line(text.trim_end())),
             Self::Json => printable_json(&text).into_owned(),
         };
         io::stderr().write_all(printable.as_bytes())?;

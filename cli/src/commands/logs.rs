@@ -1,5 +1,6 @@
 //! `fabricbench logs`: worker logs of a run in the cluster. Performs I/O.
 
+mod lines;
 mod started;
 
 use std::collections::BTreeMap;
@@ -8,7 +9,6 @@ use std::pin::pin;
 use clap::Args;
 use crds::number::whole_number;
 use crds::v1alpha1::{BenchmarkRun, State};
-use futures::io::AsyncBufReadExt;
 use futures::stream::FuturesUnordered;
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::Pod;
@@ -20,6 +20,7 @@ use operator::run_controller::build::WORKER_CONTAINER;
 use operator::run_controller::build::labels::selector;
 use operator::terminal::{print, print_error};
 
+use self::lines::for_each_line;
 use self::started::check_started;
 use super::cluster::{self, Cluster};
 use super::source::Source;
@@ -164,16 +165,14 @@ impl Logs {
             tail_lines: Some(self.tail),
             ..LogParams::default()
         };
-        let mut lines = match api.log_stream(&pod, &params).await {
-            Ok(log) => log.lines(),
+        let log = match api.log_stream(&pod, &params).await {
+            Ok(log) => log,
             Err(error) => {
                 print_error(&format!("{pod}: {}", cluster::message(&error)));
                 return Ok(false);
             }
         };
-        while let Some(line) = lines.try_next().await? {
-            print(&format!("{pod} {line}\n"))?;
-        }
+        for_each_line(log, |line| print(&format!("{pod} {line}\n"))).await?;
         Ok(true)
     }
 }

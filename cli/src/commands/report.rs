@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use crds::file_error::with_remedy;
-use operator::terminal::print;
+use operator::terminal::print_styled;
 
 use super::imported;
 use super::output::{ReportFormat, text_options};
@@ -89,6 +89,6 @@ fn write(file: Option<&Path>, rendered: &str) -> Result<(), Failure> {
                 with_remedy(&error)
             ))
         }),
-        None => Ok(print(rendered)?),
+        None => Ok(print_styled(rendered)?),
     }
 }

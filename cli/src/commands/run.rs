@@ -7,7 +7,7 @@ use campaign::compare_runs::FinishedRun;
 use campaign::plan_check::Severity;
 use clap::Args;
 use crds::file_error::with_remedy;
-use operator::terminal::{print, print_error};
+use operator::terminal::{print, print_error, print_styled};
 
 use super::input::PlannedRun;
 use super::output::{ComparisonFormat, text_options};
@@ -210,7 +210,7 @@ fn print_result(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
     };
     let rendered = text::render(&report, &options);
     // The tables are printed even if the report cannot be written.
-    print(&rendered)?;
+    print_styled(&rendered)?;
     written?;
     let why = match &ended.stopped {
         Some(StopReason::WorkerFailed(message) | StopReason::MeasurementFailed(message)) => message,

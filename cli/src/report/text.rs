@@ -7,7 +7,7 @@ mod table;
 use std::fmt::Write;
 
 use campaign::format;
-use crds::printable::printable_with_styles;
+use crds::printable::{printable_on_one_line, printable_with_styles};
 
 use super::observations::{self, ObservationKind};
 use super::{
@@ -220,8 +220,7 @@ fn warnings(text: &mut String, report: &Report<'_>, width: u16) {
         text.push('\n');
     }
     for warning in warnings.iter().take(MAX_WARNINGS) {
-        let flat = warning.split_whitespace().collect::<Vec<_>>().join(" ");
-        push_line(text, "warning", &flat, width);
+        push_line(text, "warning", warning, width);
     }
     if warnings.len() > MAX_WARNINGS {
         let more = format!(
@@ -237,7 +236,10 @@ pub(super) fn push_line(text: &mut String, heading: &str, content: &str, width: 
     push_wrapped(text, &format!("  {heading:<8} "), content, width);
 }
 
+/// Appends `content` after `heading`, wrapped with a hanging indent. Both are made printable, because a style in them would
+/// remain in the report.
 pub(super) fn push_wrapped(text: &mut String, heading: &str, content: &str, width: u16) {
+    let (heading, content) = (printable_on_one_line(heading), printable_on_one_line(content));
     let indent = heading.chars().count();
     let available = usize::from(width).saturating_sub(indent).max(20);
     let mut lines: Vec<String> = vec![String::new()];
@@ -254,7 +256,7 @@ pub(super) fn push_wrapped(text: &mut String, heading: &str, content: &str, widt
     }
     for (index, line) in lines.iter().enumerate() {
         let prefix = if index == 0 {
-            heading.to_owned()
+            heading.clone()
         } else {
             " ".repeat(indent)
         };

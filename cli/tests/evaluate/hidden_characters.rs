@@ -12,8 +12,12 @@ use serde_json::Value;
 
 use crate::fixture::{Campaign, UID, run, stream_of};
 
-/// Clears the screen, in 7-bit and in 8-bit form, reverses the writing direction and hides itself.
-const HOSTILE: &str = "\u{1b}[2J\u{9b}2J\u{202e}\u{200b}\u{7}\r";
+/// Clears the screen, in 7-bit and in 8-bit form, reverses the writing direction, hides itself, and conceals the text that
+/// follows, with the kind of sequence that styles verdicts.
+const HOSTILE: &str = "\u{1b}[2J\u{9b}2J\u{202e}\u{200b}\u{7}\r\u{1b}[8m\u{1b}[41m";
+/// A line that looks like one of the report, and markup that a browser obeys.
+const FORGED: &str =
+    "\n  verdict  fi-inject is better<script>alert(1)</script><img src=x onerror=alert(1)>\n# HELP x y";
 /// Fields of a record in which a worker reports text of its own choice.
 const FREE_TEXT: [&str; 10] = [
     "kernel",
@@ -37,6 +41,7 @@ fn make_hostile(value: &mut Value) -> usize {
             .map(|(name, value)| match value {
                 Value::String(text) if FREE_TEXT.contains(&name.as_str()) => {
                     text.push_str(HOSTILE);
+                    text.push_str(FORGED);
                     1
                 }
                 other => make_hostile(other),
@@ -53,11 +58,11 @@ fn hidden(text: &str, allowed: &[char]) -> Option<char> {
 }
 
 /// The first string below `value` with a character that must not be there.
-fn hidden_string(value: &Value) -> Option<&str> {
+fn hidden_string<'a>(value: &'a Value, allowed: &[char]) -> Option<&'a str> {
     match value {
-        Value::String(text) => hidden(text, &['\n', '\t']).map(|_| text.as_str()),
-        Value::Array(items) => items.iter().find_map(hidden_string),
-        Value::Object(fields) => fields.values().find_map(hidden_string),
+        Value::String(text) => hidden(text, allowed).map(|_| text.as_str()),
+        Value::Array(items) => items.iter().find_map(|item| hidden_string(item, allowed)),
+        Value::Object(fields) => fields.values().find_map(|field| hidden_string(field, allowed)),
         _ => None,
     }
 }
@@ -83,7 +88,7 @@ fn no_output_contains_hidden_characters_of_records() {
         plan: &campaign.plan,
         phase: Phase::Failed {
             reason: crds::v1alpha1::Reason::NothingMeasured,
-            message: format!("the worker said {HOSTILE}"),
+            message: format!("the worker said {HOSTILE}{FORGED}"),
         },
         evaluation: &evaluation,
         records: None,
@@ -92,7 +97,7 @@ fn no_output_contains_hidden_characters_of_records() {
         previous: None,
     }));
     let value = serde_json::to_value(&written).unwrap();
-    assert_eq!(hidden_string(&value), None);
+    assert_eq!(hidden_string(&value, &[]), None, "not even a line feed");
     assert!(
         value.to_string().contains(r"\\u{202e}"),
         "the text is escaped, not lost"
@@ -127,11 +132,31 @@ fn no_output_contains_hidden_characters_of_records() {
     }
     let styled = text::render(&report, &styled);
     assert_eq!(hidden(&styled, &['\n', '\t', '\u{1b}']), None);
-    assert!(!styled.contains("\u{1b}[2J"));
+    let foreign = ["\u{1b}[2J", "\u{1b}[8m", "\u{1b}[41m"];
+    assert!(styled.contains("\u{1b}["), "verdicts are styled");
+    assert!(foreign.iter().all(|style| !styled.contains(style)), "{styled}");
+    for text in [&styled, &outputs[0].1] {
+        let verdicts: Vec<&str> = text
+            .lines()
+            .filter(|line| line.starts_with("  verdict"))
+            .collect();
+        assert_eq!(verdicts.len(), 1, "{text}");
+    }
+    for (format, output) in &outputs {
+        // Markdown escapes the start of an element with a backslash.
+        let markup = output.replace("\\<", "");
+        let is_markup = ["html", "markdown", "junit"].contains(format);
+        assert!(!is_markup || !markup.contains("<script>alert"), "{format}");
+        assert!(!is_markup || !markup.contains("<img"), "{format}");
+        assert!(
+            !output.lines().any(|line| line.starts_with("# HELP x")),
+            "{format}"
+        );
+    }
     // JSON escapes the characters without changing the values.
     let (_, json) = outputs.last().unwrap();
     let document: Value = serde_json::from_str(json).unwrap();
     let workers = document["environment"]["workers"].as_array().unwrap();
     let model = workers[0]["hello"]["environment"]["cpuModel"].as_str().unwrap();
-    assert!(model.ends_with(HOSTILE), "{model:?}");
+    assert!(model.ends_with(&format!("{HOSTILE}{FORGED}")), "{model:?}");
 }

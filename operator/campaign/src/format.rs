@@ -1,7 +1,7 @@
 //! Formats numbers with their units and other values for human readers, and shortens text. Performs no I/O.
 
 use crds::assignment::ScenarioAssignment;
-use crds::printable::printable;
+use crds::printable::printable_on_one_line;
 use crds::v1alpha1::MemoryKind;
 
 /// Kinds of memory that the two sides of a scenario use, for example `Heap`, `Heap, target Cuda` or `Heap and Cuda`.
@@ -131,11 +131,12 @@ fn significant(value: f64) -> String {
 }
 
 /// Text for a status, a metric or an event, which may quote a spec, a record or a log: escapes the hidden characters of
-/// `text`, and shortens it to at most `limit` characters; an ellipsis replaces the omitted end.
+/// `text`, replaces its line feeds with spaces, because `kubectl describe` prints them, and shortens it to at most `limit`
+/// characters; an ellipsis replaces the omitted end.
 pub fn clipped(text: &str, limit: usize) -> String {
-    let text = printable(text);
+    let text = printable_on_one_line(text);
     match text.char_indices().nth(limit) {
-        None => text.into_owned(),
+        None => text,
         Some(_) => text.chars().take(limit.saturating_sub(1)).chain(['…']).collect(),
     }
 }
@@ -253,6 +254,7 @@ mod tests {
         assert_eq!(clipped("größer", 6), "größer");
         assert_eq!(clipped("größer als", 6), "größe…");
         assert_eq!(clipped("a\u{1b}b", 9), "a\\u{1b}b");
+        assert_eq!(clipped("a\n  State:\tComplete", 20), "a   State: Complete");
         assert_eq!(clipped("a\u{202e}b", 6), "a\\u{2…");
     }
 }

@@ -9,7 +9,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::options::LogFormat;
-use crate::terminal::{LogWriter, is_error_terminal};
+use crate::terminal::LogWriter;
 
 /// Environment variable that holds the log filter, such as `debug` or `info,kube_client=warn`.
 const FILTER_VARIABLE: &str = "RUST_LOG";
@@ -33,7 +33,7 @@ pub(super) fn start(format: LogFormat) {
             registry.with(lines.with_writer(|| LogWriter::Json)).try_init()
         }
         LogFormat::Text => {
-            let lines = lines.with_ansi(is_error_terminal());
+            let lines = lines.with_ansi(false);
             registry.with(lines.with_writer(|| LogWriter::Text)).try_init()
         }
     };

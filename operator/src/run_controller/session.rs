@@ -148,7 +148,10 @@ impl Session {
         if let Some(rejection) = policy_check::rejection(run, config) {
             return Err(rejection);
         }
-        let validated = validate(run).map_err(|problems| problems.to_string())?;
+        let validated = validate(run).map_err(|problems| {
+            let problems: Vec<String> = problems.0.iter().map(ToString::to_string).collect();
+            problems.join("; ")
+        })?;
         let planned = plan(&validated).map_err(|error| error.to_string())?;
         let bytes = estimate(&planned).stream_bytes;
         if bytes > MAX_PLANNED_BYTES {

@@ -2,7 +2,7 @@
 
 use campaign::compare::metric_name;
 use campaign::format;
-use crds::printable::printable_with_styles;
+use crds::printable::printable;
 use serde_json::{Value, json};
 
 use super::{difference_text, format_values};
@@ -41,7 +41,7 @@ pub fn text(first: &Side, second: &Side, pairs: &[Pair], options: &TextOptions<'
         ]
     });
     let rows: Vec<_> = rows.collect();
-    printable_with_styles(&(text + &super::text::lines(&columns, &rows, width)))
+    printable(&(text + &super::text::lines(&columns, &rows, width))).into_owned()
 }
 
 /// Renders the comparison as JSON.

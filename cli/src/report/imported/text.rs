@@ -1,7 +1,7 @@
 //! Text report of an imported run.
 
 use comfy_table::{ContentArrangement, LineStyle, TableStyle};
-use crds::printable::printable_with_styles;
+use crds::printable::printable;
 
 use crate::imported::{ImportedRun, NOT_CONTROLLED};
 use crate::report::text::{MIN_WIDTH, TextOptions, push_line, push_wrapped};
@@ -53,7 +53,7 @@ pub fn render(run: &ImportedRun, options: &TextOptions<'_>) -> String {
     if let Some(path) = options.full_report {
         push_line(&mut text, "report", path, width);
     }
-    printable_with_styles(&text)
+    printable(&text).into_owned()
 }
 
 /// Formats a table as indented lines.

@@ -1,5 +1,7 @@
 //! A [`ResultTable`] in the text report: columns, or a line for each row if the columns do not fit.
 
+use crds::printable::printable;
+
 use super::push_wrapped;
 use super::table::{INDENT, NO_BREAK_SPACE, PLAIN, new_table, table_text};
 use crate::report::result_table::ResultTable;
@@ -17,6 +19,7 @@ pub(super) fn render(text: &mut String, result: &ResultTable, width: u16, color:
         table.load_style(PLAIN).set_header(&result.columns);
         for row in &result.rows {
             table.add_row(row.iter().enumerate().map(|(column, cell)| {
+                let cell = printable(cell);
                 let is_sentence = result.ends_with_sentences && column + 1 == row.len();
                 match is_sentence {
                     true => cell.split_whitespace().collect::<Vec<_>>().join(" "),

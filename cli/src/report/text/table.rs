@@ -3,6 +3,7 @@
 use campaign::format;
 use campaign::plan::PlannedScenario;
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, LineStyle, Table, TableStyle};
+use crds::printable::printable;
 
 use super::push_wrapped;
 use crate::report::Report;
@@ -102,7 +103,7 @@ fn columns(
     );
     for size in &scenario.sizes {
         let row = [
-            Cell::new(format::size(*size)),
+            text_cell(&format::size(*size)),
             baseline(report, index, scenario, *size, notes),
         ];
         let cells = variants
@@ -125,7 +126,7 @@ fn rows(
         for (position, arm) in variants.iter().enumerate() {
             let (size_cell, baseline) = match position {
                 0 => (
-                    Cell::new(format::size(*size)),
+                    text_cell(&format::size(*size)),
                     baseline(report, index, scenario, *size, notes),
                 ),
                 _ => (Cell::new(""), Cell::new("")),
@@ -136,12 +137,17 @@ fn rows(
     }
 }
 
+/// Creates a cell with text that may quote a record. A style in it would remain in the report.
+fn text_cell(text: &str) -> Cell {
+    Cell::new(printable(text))
+}
+
 fn name(report: &Report<'_>, arm: usize) -> String {
     report
         .plan
         .arms
         .get(arm)
-        .map(|arm| arm.name.clone())
+        .map(|arm| printable(&arm.name).into_owned())
         .unwrap_or_default()
 }
 
@@ -155,11 +161,11 @@ fn baseline(
     match BaselineText::new(report, index, scenario, size) {
         BaselineText::Invalid(reason) => {
             let reason = notes.reason_or_reference(reason);
-            Cell::new(BaselineText::Invalid(reason).line()).fg(Color::Red)
+            text_cell(&BaselineText::Invalid(reason).line()).fg(Color::Red)
         }
-        measured @ BaselineText::Measured(_) => Cell::new(measured.line()),
+        measured @ BaselineText::Measured(_) => text_cell(&measured.line()),
         unknown @ (BaselineText::BelowResolution | BaselineText::NotMeasured) => {
-            Cell::new(unknown.line()).add_attribute(Attribute::Dim)
+            text_cell(&unknown.line()).add_attribute(Attribute::Dim)
         }
     }
 }
@@ -185,7 +191,7 @@ fn cell(text: Option<ComparisonText>, notes: &mut Notes) -> Cell {
         .change
         .map(|change| change.replace(' ', &NO_BREAK_SPACE.to_string()));
     text.reason = text.reason.map(|reason| notes.reason_or_reference(reason));
-    let cell = Cell::new(text.line());
+    let cell = text_cell(&text.line());
     match text.class {
         ResultClass::Improved => cell.fg(Color::Green),
         ResultClass::Regressed | ResultClass::Invalid => cell.fg(Color::Red),
