@@ -181,6 +181,15 @@ fn every_altered_value_of_the_status_is_named() {
     write_run(directory.path(), &changed);
     assert!(report(directory.path()).contains("status.seed is unset"));
     let mut changed = status.clone();
+    changed["records"] = Value::Null;
+    write_run(directory.path(), &changed);
+    let text = report(directory.path());
+    assert!(
+        text.contains("not trusted, because the records were changed"),
+        "{text}"
+    );
+    assert!(text.contains("status.records was removed from"), "{text}");
+    let mut changed = status.clone();
     changed["warnings"] = json!(["invented"]);
     write_run(directory.path(), &changed);
     assert!(report(directory.path()).contains("status.warnings"));

@@ -11,7 +11,7 @@ mod reader;
 
 use std::io::{self, Write};
 
-use crds::record::hex;
+use crds::record::{MAX_STREAM_BYTES, hex};
 use crds::v1alpha1::{BenchmarkRun, RecordsReference};
 use flate2::{Compression, GzBuilder};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -29,6 +29,10 @@ pub const MAX_PARTS: u32 = 64;
 /// Maximum number of bytes to append at once. They become one gzip member, which must fit into a part even if it is
 /// incompressible.
 pub const MAX_APPEND_BYTES: usize = 512 * 1024;
+/// Maximum size of all decompressed records of a run, in bytes: those of 64 attempts with the longest possible stream. Without
+/// this limit, small members that expand to [`MAX_APPEND_BYTES`] would keep the operator busy for minutes each time that it
+/// reads the chain, which anyone who may change ConfigMaps could repeat.
+pub const MAX_RECORD_BYTES: u64 = 64 * MAX_STREAM_BYTES;
 /// Maximum estimated size of a plan's record streams in a cluster, in bytes. Records compress to a third of their size
 /// or less, so a ratio of two is a safe assumption.
 pub const MAX_PLANNED_BYTES: u64 = MAX_PARTS as u64 * MAX_PART_BYTES as u64 * 2;
@@ -48,8 +52,8 @@ pub enum ChainError {
     },
     /// The chain is full.
     #[snafu(display(
-        "the run's records need more than {MAX_PARTS} ConfigMaps of {MAX_PART_BYTES} bytes. Use fewer rounds, \
-         sizes, variants or workers, or split the run"
+        "the run's records need more than {MAX_PARTS} ConfigMaps of {MAX_PART_BYTES} bytes, or have more than \
+         {MAX_RECORD_BYTES} bytes. Use fewer rounds, sizes, variants or workers, or split the run"
     ))]
     Full,
     /// Compression failed.
@@ -99,6 +103,8 @@ pub enum ChainError {
 pub struct RecordChain {
     /// The last part. It may still be empty if the previous part is full. `None` before the first append.
     open: Option<Part>,
+    /// Size of all decompressed records, in bytes.
+    expanded: u64,
 }
 
 /// A write of one part.
@@ -131,6 +137,8 @@ impl RecordChain {
             lines.len() <= MAX_APPEND_BYTES,
             AppendTooLargeSnafu { bytes: lines.len() }
         );
+        let expanded = self.expanded + lines.len() as u64;
+        ensure!(expanded <= MAX_RECORD_BYTES, FullSnafu);
         let member = compress(lines).context(CompressSnafu)?;
         let mut written = Vec::new();
         let mut part = match self.open.clone() {
@@ -153,7 +161,11 @@ impl RecordChain {
             part: part.clone(),
             update,
         });
-        Ok((Self { open: Some(part) }, written))
+        let chain = Self {
+            open: Some(part),
+            expanded,
+        };
+        Ok((chain, written))
     }
 
     /// Returns the reference to the records for the status of the run with `uid`; `None` before the first append.

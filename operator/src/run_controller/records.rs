@@ -140,7 +140,7 @@ impl RecordStore {
     }
 
     /// Returns the reference to the records for the status; `None` if the run has no records.
-    pub(super) fn reference(&self) -> Option<RecordsReference> {
+    pub fn reference(&self) -> Option<RecordsReference> {
         self.chain.reference(&self.uid)
     }
 

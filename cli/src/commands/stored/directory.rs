@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crds::record::hex;
-use crds::v1alpha1::BenchmarkRun;
+use crds::v1alpha1::{BenchmarkRun, RecordsReference};
 use sha2::{Digest, Sha256};
 
 use super::{StoredRun, UnreadRun, status_check};
@@ -32,6 +32,10 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
         )));
     }
     let measured = measured_digest(&run).map(str::to_owned);
+    // A finished local run always has a digest. A run in a cluster that has measured nothing has none.
+    let is_missing = run.status.as_ref().is_some_and(|status| {
+        status_check::is_finished(status) && status.records.is_none() && status.execution.is_none()
+    });
     let unread = UnreadRun::new(run, directory.run_path().display().to_string())?;
     let mut collector = unread.collector();
     let mut digest = Sha256::new();
@@ -49,8 +53,24 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
             records.display()
         )));
     }
+    if is_missing {
+        return Ok(stored.with_changed_records(format!(
+            "status.records was removed from {}, so fabricbench cannot verify that {} contains the measured records. Restore \
+             the file, or measure again",
+            directory.run_path().display(),
+            records.display()
+        )));
+    }
     let written = directory.read_status().map_err(Failure::invalid_input)?;
-    let difference = status_check::difference(&stored, &written);
+    let difference = status_check::difference(
+        &stored,
+        &written,
+        Some(RecordsReference {
+            reference: RECORDS_FILE.to_owned(),
+            sha256: found,
+        }),
+        "run.json",
+    );
     stored.evaluation.summary.warnings.extend(difference);
     Ok(stored)
 }

@@ -1,4 +1,5 @@
-//! Compares the status in `run.json` with the status computed from the records and the plan. Performs no I/O.
+//! Compares the status in `run.json` or in the cluster with the status computed from the records and the plan. Performs no
+//! I/O.
 
 use campaign::status::{Phase, StatusInput, fit, status};
 use crds::v1alpha1::{BenchmarkRunStatus, Condition, ConditionType, Reason, RecordsReference, State};
@@ -67,12 +68,17 @@ const UNDETERMINED: [Undetermined; 8] = [
 /// Fields of the status of a run in progress that do not depend on the time at which the status was written.
 const OF_UNFINISHED: [&str; 4] = ["planHash", "seed", "outcome", "records"];
 
-/// Describes the values of the stored status `written` that differ from the records and the plan. Returns `None` if all
-/// values agree.
+/// Describes the values of the stored status `written` that differ from the records and the plan. `records` are the records
+/// that were read, and `subject` is what contains the status. Returns `None` if all values agree.
 ///
 /// For a run that is not finished, compares only the number of measured blocks, and the values that do not depend on the
 /// time at which the status was written.
-pub(super) fn difference(stored: &StoredRun, written: &Value) -> Option<String> {
+pub(super) fn difference(
+    stored: &StoredRun,
+    written: &Value,
+    records: Option<RecordsReference>,
+    subject: &str,
+) -> Option<String> {
     let typed = stored.run.status.as_ref()?;
     let is_finished = is_finished(typed);
     let summary = &stored.evaluation.summary;
@@ -80,34 +86,31 @@ pub(super) fn difference(stored: &StoredRun, written: &Value) -> Option<String> 
     let stated = typed.progress.as_ref().map_or(0, |progress| progress.blocks_done);
     if !is_finished && stated != recorded {
         return Some(format!(
-            "run.json shows {stated} measured blocks, but the records contain {recorded}: the run is in progress or was \
+            "{subject} shows {stated} measured blocks, but the records contain {recorded}: the run is in progress or was \
              killed. The report uses the records. Continue a killed run with `fabricbench run FILE --resume DIR`"
         ));
     }
+    let has_file = typed
+        .records
+        .as_ref()
+        .is_some_and(|records| records.reference == RECORDS_FILE);
+    let in_cluster = typed.execution.is_some() && !has_file;
+    // A run in a cluster that has measured nothing may have no records.
+    let records = match in_cluster && recorded == 0 {
+        true => typed.records.clone(),
+        false => records,
+    };
     let mut derived = fit(status(&StatusInput {
         plan: &stored.plan,
         phase: phase(typed, stored),
         evaluation: &stored.evaluation,
-        records: typed
-            .records
-            .clone()
-            .filter(|_| is_finished)
-            .map(|records| RecordsReference {
-                // A local run has exactly one record file.
-                reference: RECORDS_FILE.to_owned(),
-                ..records
-            }),
+        records: records.filter(|_| is_finished),
         generation: typed.observed_generation,
         now: "",
         previous: Some(typed),
     }));
     copy_failure(&mut derived, typed);
     let derived = serde_json::to_value(derived).unwrap_or_default();
-    let has_file = typed
-        .records
-        .as_ref()
-        .is_some_and(|records| records.reference == RECORDS_FILE);
-    let in_cluster = typed.execution.is_some() && !has_file;
     let mut differences: Vec<_> = json_differences("status", written, &derived)
         .into_iter()
         .filter(|difference| is_determined(difference, in_cluster))
@@ -118,7 +121,7 @@ pub(super) fn difference(stored: &StoredRun, written: &Value) -> Option<String> 
             OF_UNFINISHED.iter().any(|one| field.starts_with(one))
         });
     }
-    describe(&differences)
+    describe(&differences, subject)
 }
 
 /// Whether the records and the plan determine the value.
@@ -160,7 +163,7 @@ fn field(path: &str) -> String {
 
 /// Whether the status is that of a finished run: its state, its outcome or one of its conditions says so. All of them must
 /// agree, so one that was changed must not prevent the comparison of the others.
-fn is_finished(written: &BenchmarkRunStatus) -> bool {
+pub(super) fn is_finished(written: &BenchmarkRunStatus) -> bool {
     let is_final = |condition: &Condition| {
         condition.is_true()
             && (condition.has_type(ConditionType::Complete) || condition.has_type(ConditionType::Failed))
@@ -208,8 +211,8 @@ fn copy_failure(derived: &mut BenchmarkRunStatus, written: &BenchmarkRunStatus) 
     }
 }
 
-/// Describes the first differences by path, and the number of the others.
-fn describe(differences: &[JsonDifference<'_>]) -> Option<String> {
+/// Describes the first differences of `subject` by path, and the number of the others.
+fn describe(differences: &[JsonDifference<'_>], subject: &str) -> Option<String> {
     if differences.is_empty() {
         return None;
     }
@@ -229,7 +232,7 @@ fn describe(differences: &[JsonDifference<'_>]) -> Option<String> {
         more => format!("; and {more} more"),
     };
     Some(format!(
-        "run.json was changed, or written by another version of fabricbench: {}{more}. The report uses the records",
+        "{subject} was changed, or written by another version of fabricbench: {}{more}. The report uses the records",
         shown.join("; ")
     ))
 }
@@ -247,7 +250,7 @@ mod tests {
     use super::*;
 
     fn difference(written: &Value, derived: &Value) -> Option<String> {
-        describe(&json_differences("status.results", written, derived))
+        describe(&json_differences("status.results", written, derived), "run.json")
     }
 
     #[test]

@@ -10,8 +10,8 @@ use snafu::ensure;
 
 use super::part::content;
 use super::{
-    ChainError, ForeignSnafu, FullSnafu, IncompleteSnafu, MAX_APPEND_BYTES, MAX_PARTS, OlderSnafu, Part,
-    RecordChain, next_digest,
+    ChainError, ForeignSnafu, FullSnafu, IncompleteSnafu, MAX_APPEND_BYTES, MAX_PARTS, MAX_RECORD_BYTES,
+    OlderSnafu, Part, RecordChain, next_digest,
 };
 use crate::run_controller::build::labels;
 
@@ -26,6 +26,8 @@ pub struct ChainReader {
     last: Option<Part>,
     /// The digest in the status, until it is found in the chain.
     expected: Option<String>,
+    /// Size of all decompressed records so far, in bytes.
+    pub(super) expanded: u64,
 }
 
 impl ChainReader {
@@ -36,6 +38,7 @@ impl ChainReader {
             run_uid: run_uid.to_owned(),
             last: None,
             expected,
+            expanded: 0,
         }
     }
 
@@ -69,7 +72,13 @@ impl ChainReader {
         let mut found = false;
         let mut rest = content.bytes;
         while !rest.is_empty() {
-            let length = member_length(rest).map_err(broken)?;
+            let (length, expanded) = member_lengths(rest).map_err(broken)?;
+            self.expanded += expanded as u64;
+            if self.expanded > MAX_RECORD_BYTES {
+                return Err(broken(format!(
+                    "the records expand to more than {MAX_RECORD_BYTES} bytes"
+                )));
+            }
             let (member, after) = rest.split_at(length);
             part.digest = next_digest(&part.digest, member);
             found |= self
@@ -108,15 +117,20 @@ impl ChainReader {
             true => part.next(),
             false => part,
         });
-        Ok(RecordChain { open })
+        Ok(RecordChain {
+            open,
+            expanded: self.expanded,
+        })
     }
 }
 
-/// Verifies the checksum of the gzip member at the start of `bytes`, and returns its length in bytes.
-fn member_length(bytes: &[u8]) -> Result<usize, String> {
+/// Verifies the checksum of the gzip member at the start of `bytes`, and returns its length and the length of its content,
+/// in bytes.
+fn member_lengths(bytes: &[u8]) -> Result<(usize, usize), String> {
     let mut decoder = GzDecoder::new(bytes);
-    decompress_member(&mut decoder, &mut |_| {})?;
-    Ok(bytes.len() - decoder.into_inner().len())
+    let mut content = 0;
+    decompress_member(&mut decoder, &mut |piece| content += piece.len())?;
+    Ok((bytes.len() - decoder.into_inner().len(), content))
 }
 
 fn decompress(bytes: &[u8], consume: &mut impl FnMut(&[u8])) -> Result<(), String> {

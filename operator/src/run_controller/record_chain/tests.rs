@@ -131,6 +131,33 @@ fn rejects_a_member_that_expands_beyond_the_limit() {
     assert!(error.contains("expands to more than"), "{error}");
 }
 
+/// Small members that expand to much more, of which a chain of 64 parts could hold tens of gigabytes.
+#[test]
+fn rejects_records_that_expand_beyond_the_limit() {
+    let (_, objects) = write_chain(&[b"ab".to_vec()]);
+    for (before, is_accepted) in [(MAX_RECORD_BYTES - 2, true), (MAX_RECORD_BYTES - 1, false)] {
+        let chain = RecordChain {
+            expanded: before,
+            ..RecordChain::default()
+        };
+        assert_eq!(chain.appended(b"ab").is_ok(), is_accepted);
+        let mut reader = ChainReader::new("uid", None);
+        reader.expanded = before;
+        let read = reader.read(&objects[0], |_| {
+            assert!(is_accepted, "nothing is decompressed twice")
+        });
+        match read {
+            Ok(()) => assert!(is_accepted),
+            Err(error) => assert!(
+                error
+                    .to_string()
+                    .contains("the records expand to more than 536870912 bytes"),
+                "{error}"
+            ),
+        }
+    }
+}
+
 #[test]
 fn rejects_oversized_appends_and_too_many_parts() {
     let chain = RecordChain::default();
@@ -143,7 +170,10 @@ fn rejects_oversized_appends_and_too_many_parts() {
         bytes: vec![0; MAX_PART_BYTES],
         ..Part::first()
     };
-    let full = RecordChain { open: Some(last) };
+    let full = RecordChain {
+        open: Some(last),
+        ..RecordChain::default()
+    };
     assert!(matches!(full.appended(b"x\n"), Err(ChainError::Full)));
 }
 
