@@ -12,6 +12,7 @@ mod collecting;
 mod comparing;
 mod factors;
 mod fixture;
+mod forged;
 mod hidden_characters;
 mod imported;
 mod openmetrics;

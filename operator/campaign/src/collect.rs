@@ -11,6 +11,7 @@ mod collector;
 mod expected;
 mod fault;
 pub mod framing;
+mod oversized;
 
 use std::collections::{BTreeMap, BTreeSet};
 

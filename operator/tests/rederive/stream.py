@@ -6,6 +6,8 @@ import zlib
 
 FIRST = bytes(32)
 RECORD = '"record":'
+# Integers in the record of a case from which it is damaged or forged.
+OVERSIZED = 10**15
 
 
 def read(directory):
@@ -48,6 +50,15 @@ def lines(text):
         yield sequence, envelope["record"]
 
 
+def is_oversized(value):
+    """Whether an integer below `value` is larger than any measurement."""
+    if isinstance(value, dict):
+        return any(map(is_oversized, value.values()))
+    if isinstance(value, list):
+        return any(map(is_oversized, value))
+    return isinstance(value, int) and abs(value) >= OVERSIZED
+
+
 class Records:
     """The verified records of the run with this uid and plan.
 
@@ -88,6 +99,9 @@ class Records:
                 for rank in record["ranks"]:
                     self.configure((arm, record.get("scenario"), rank), record)
         if record["kind"] == "case":
+            if is_oversized(record):
+                failed = {"reason": "Internal", "message": "oversized"}
+                record = {**record, "result": {"failed": failed}, "startedNanos": 0, "spanNanos": None}
             pending.setdefault(record["block"], []).append({**record, "stream": stream})
         if record["kind"] == "block":
             cases = pending.pop(record["block"], [])

@@ -11,6 +11,7 @@ use super::case::Case;
 use super::expected::ExpectedBlocks;
 use super::fault::{BlockFault, Fault, FaultKind, RefusedStream};
 use super::framing::{Framing, RawLine};
+use super::oversized;
 use super::{FromStream, MAX_CONFIGURATIONS, MAX_FAULTS, MAX_WARNINGS, Reports, Stream};
 use crate::plan::HashedPlan;
 
@@ -148,7 +149,12 @@ impl Collector {
                 open.bytes += text.len() as u64 + 1;
                 match open.chain.read(text) {
                     Ok(_) if open.bytes > MAX_STREAM_BYTES => FaultKind::StreamTooLong,
-                    Ok(record) => return self.next_record(open, record),
+                    Ok(mut record) => {
+                        if let Record::Case(case) = &mut record {
+                            oversized::refuse(case, text);
+                        }
+                        return self.next_record(open, record);
+                    }
                     Err(LineError::Sequence { found: 0, .. }) => return self.process_first_line(text),
                     Err(error) => {
                         self.state = StreamState::Inside(open);
