@@ -1,8 +1,10 @@
-//! Selects the series that a scrape returns within the limit, newest runs first.
+//! Selects the series that a scrape returns within the limit, newest runs first. Namespaces take turns, so that the runs of one
+//! namespace cannot displace those of all others.
 //!
 //! Values that describe a run as a whole take precedence over measured values, so that as many runs as possible stay
 //! visible. Measured values follow, starting with the most important rows of the newest run.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{RunValues, results};
@@ -30,7 +32,7 @@ pub struct SelectedRun {
 /// Runs included in a scrape.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Included runs, newest first.
+    /// Included runs: the newest of each namespace, newest first, then the second newest of each namespace, and so on.
     pub runs: Vec<SelectedRun>,
     /// Number of omitted runs.
     pub omitted_runs: usize,
@@ -47,12 +49,29 @@ impl SelectedRun {
     }
 }
 
-/// Selects at most `max_series` series from `runs`.
-pub fn select(mut runs: Vec<Arc<RunValues>>, max_series: usize) -> Selection {
+/// Returns `runs` in the order in which they are included.
+fn in_turns(mut runs: Vec<Arc<RunValues>>) -> Vec<Arc<RunValues>> {
     runs.sort_by(|one, other| {
         let newest = other.created.cmp(&one.created);
         newest.then_with(|| (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name)))
     });
+    let mut turns: HashMap<Box<str>, usize> = HashMap::new();
+    let mut runs: Vec<(usize, Arc<RunValues>)> = runs
+        .into_iter()
+        .map(|run| {
+            let turn = turns.entry(run.namespace.clone()).or_default();
+            *turn += 1;
+            (*turn, run)
+        })
+        .collect();
+    // The order within a turn remains.
+    runs.sort_by_key(|(turn, _)| *turn);
+    runs.into_iter().map(|(_, run)| run).collect()
+}
+
+/// Selects at most `max_series` series from `runs`.
+pub fn select(runs: Vec<Arc<RunValues>>, max_series: usize) -> Selection {
+    let runs = in_turns(runs);
     let all = runs.len();
     let mut room = max_series;
     let mut selected = Vec::new();

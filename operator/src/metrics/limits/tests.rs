@@ -33,3 +33,27 @@ fn selects_newest_runs_first_and_counts_omitted_series() {
         assert!(rows.is_sorted_by(|newer, older| newer >= older), "{rows:?}");
     }
 }
+
+/// A tenant with many new runs would otherwise hide the runs of all others.
+#[test]
+fn runs_of_one_namespace_do_not_displace_those_of_others() {
+    let of = |namespace: &str, name: &str, minute| {
+        Arc::new(RunValues {
+            namespace: namespace.into(),
+            ..fixture::values(name, minute)
+        })
+    };
+    let mut runs: Vec<_> = (10..40)
+        .map(|minute| of("noisy", &format!("run-{minute}"), minute))
+        .collect();
+    runs.extend([
+        of("quiet", "older", 1),
+        of("quiet", "newer", 2),
+        of("third", "only", 3),
+    ]);
+    let of_run = results::run_series_count(&runs[0]);
+    let selection = select(runs, 5 * of_run);
+    let names: Vec<&str> = selection.runs.iter().map(|one| &*one.run.name).collect();
+    assert_eq!(names, ["run-39", "only", "newer", "run-38", "older"]);
+    assert_eq!(selection.omitted_runs, 28);
+}
