@@ -246,6 +246,68 @@ fn placement_and_resources_from_the_spec_are_applied() {
     );
 }
 
+/// A user who may create runs, but no pods, cannot use the operator's permissions for more than the fields of the spec: nothing
+/// in the metadata of the run reaches its objects, and no object refers to another namespace.
+#[test]
+fn metadata_of_a_run_does_not_reach_its_objects() {
+    for file in examples() {
+        for (mut run, plan) in runs(&file) {
+            let foreign = |name: &str| [(name.to_owned(), "foreign".to_owned())].into();
+            run.metadata.labels = Some(foreign("kueue.x-k8s.io/queue-name"));
+            run.metadata.annotations = Some(foreign("container.apparmor.security.beta.kubernetes.io/worker"));
+            run.metadata.finalizers = Some(vec!["foreign.example/finalizer".to_owned()]);
+            run.metadata.generate_name = Some("foreign".to_owned());
+            let AttemptObjects { prerequisites, job } = objects(&run, &plan, 0, &[]);
+            let text = [
+                serde_json::to_string(&prerequisites.config_map).unwrap(),
+                serde_json::to_string(&prerequisites.service).unwrap(),
+                serde_json::to_string(&job).unwrap(),
+            ];
+            for (text, metadata) in text.iter().zip([
+                &prerequisites.config_map.metadata,
+                &prerequisites.service.metadata,
+                &job.metadata,
+            ]) {
+                assert!(!text.contains("foreign"), "{text}");
+                assert_eq!(metadata.namespace.as_deref(), Some("fabric"));
+                assert_eq!(text.matches("\"namespace\":").count(), 1, "{text}");
+            }
+            let template = &job.spec.as_ref().unwrap().template;
+            let metadata = template.metadata.as_ref().unwrap();
+            let labels: Vec<&str> = metadata
+                .labels
+                .iter()
+                .flatten()
+                .map(|(name, _)| name.as_str())
+                .collect();
+            assert_eq!(
+                labels,
+                [
+                    "app.kubernetes.io/managed-by",
+                    "fabricbench.dev/attempt",
+                    "fabricbench.dev/leg",
+                    "fabricbench.dev/run",
+                    "fabricbench.dev/run-uid"
+                ]
+            );
+            let annotations: Vec<&str> = metadata
+                .annotations
+                .iter()
+                .flatten()
+                .map(|(name, _)| name.as_str())
+                .collect();
+            assert_eq!(
+                annotations,
+                [
+                    "cluster-autoscaler.kubernetes.io/safe-to-evict",
+                    "fabricbench.dev/plan-hash",
+                    "karpenter.sh/do-not-disrupt"
+                ]
+            );
+        }
+    }
+}
+
 #[test]
 fn next_attempt_omits_finished_blocks_and_keeps_the_operation_counts() {
     let (run, plan) = runs(&root().join("examples/demo.yaml")).remove(0);

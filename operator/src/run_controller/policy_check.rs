@@ -1,5 +1,6 @@
 //! Checks whether the operator's configuration allows a run's images (by prefix), environment variables (by name) and
-//! commands, and whether its provider and directories work across nodes. Performs no I/O.
+//! commands, whether its priority is one that runs may have, and whether its provider and directories work across nodes.
+//! Performs no I/O.
 
 use std::path::{Component, Path};
 
@@ -7,6 +8,10 @@ use crds::names::SHARED_DIRECTORY;
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunSpec, Libfabric, LibfabricProvider, TransportSpec};
 
 use crate::options::{CommandPolicy, OperatorConfig};
+
+/// Start of the names of the PriorityClasses that Kubernetes reserves for the components of a cluster. Their pods preempt the
+/// pods of all namespaces, which a user who may create runs, but no pods, must not cause.
+const SYSTEM_PRIORITY: &str = "system-";
 
 /// Returns why `run` is not allowed, including the field path; `None` if it is allowed.
 pub fn rejection(run: &BenchmarkRun, config: &OperatorConfig) -> Option<String> {
@@ -24,6 +29,13 @@ pub fn rejection(run: &BenchmarkRun, config: &OperatorConfig) -> Option<String> 
     }
     if let Some(rejection) = private_directory_rejection(spec) {
         return Some(rejection);
+    }
+    let priority = spec.placement.priority_class_name.as_ref();
+    if let Some(name) = priority.filter(|name| name.starts_with(SYSTEM_PRIORITY)) {
+        return Some(format!(
+            "spec.placement.priorityClassName: {name} is reserved for the components of the cluster, because its pods preempt \
+             those of all namespaces. Use another PriorityClass"
+        ));
     }
     let variant_images = spec.variants.iter().enumerate().flat_map(|(index, variant)| {
         let images = [
@@ -145,6 +157,10 @@ mod tests {
             allowed_env: env.iter().map(|&name| name.to_owned()).collect(),
             ..OperatorConfig::new("example.test/runner:1")
         };
+        rejection(&test_run(), &config)
+    }
+
+    fn test_run() -> BenchmarkRun {
         let run = serde_json::json!({
             "apiVersion": "fabricbench.dev/v1alpha1", "kind": "BenchmarkRun", "metadata": {"name": "r"},
             "spec": {
@@ -157,7 +173,7 @@ mod tests {
                 "scenarios": [{"name": "s", "pingPong": {"sizes": [64], "iterations": 10}}],
             },
         });
-        rejection(&serde_json::from_value(run).unwrap(), &config)
+        serde_json::from_value(run).unwrap()
     }
 
     #[test]
@@ -258,6 +274,22 @@ mod tests {
     #[test]
     fn empty_lists_allow_everything() {
         assert_eq!(rejection_text(&[], &[]), None);
+    }
+
+    #[test]
+    fn rejects_the_priority_of_the_clusters_components() {
+        let mut run = test_run();
+        for name in ["system-node-critical", "system-cluster-critical"] {
+            run.spec.placement.priority_class_name = Some(name.to_owned());
+            let rejected = rejection(&run, &OperatorConfig::new("example.test/runner:1")).unwrap();
+            let start = format!("spec.placement.priorityClassName: {name} is reserved");
+            assert!(rejected.starts_with(&start), "{rejected}");
+        }
+        run.spec.placement.priority_class_name = Some("benchmarks".to_owned());
+        assert_eq!(
+            rejection(&run, &OperatorConfig::new("example.test/runner:1")),
+            None
+        );
     }
 
     #[test]
