@@ -303,7 +303,7 @@ mod tests {
         assert_eq!((stream.end().is_some(), stream.fault()), (true, None));
     }
 
-    /// A worker that prints for ever, with or without line feeds, uses no more memory than one line.
+    /// A worker that prints indefinitely, with or without line feeds, uses no more memory than one line.
     #[test]
     fn endless_output_without_records_is_not_kept() {
         let mut stream = Stream::new(FIRST, ResumePoint::default());
