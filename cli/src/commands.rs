@@ -25,6 +25,7 @@ use std::process::ExitCode;
 use clap::{Command as Arguments, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use operator::commands::{Exit, Failure, InClusterCommand, exit_code};
+use operator::terminal::print_error;
 
 pub use input::Input;
 
@@ -85,9 +86,22 @@ fn with_plugin_name(arguments: Arguments) -> Arguments {
 
 /// Runs the command line of this process. Writes results to standard output and errors to standard error.
 pub fn main() -> ExitCode {
-    let parsed = Cli::from_arg_matches(&with_plugin_name(Cli::command()).get_matches());
-    let cli = parsed.unwrap_or_else(|error| error.exit());
-    exit_code(cli.command.execute())
+    let matches = with_plugin_name(Cli::command()).try_get_matches();
+    match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => exit_code(cli.command.execute()),
+        Err(error) => usage_exit_code(&error),
+    }
+}
+
+/// Prints an error about the arguments, and returns the exit code. The error quotes the arguments, which a shell may have
+/// replaced by names of files.
+fn usage_exit_code(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        // Help and version.
+        error.exit();
+    }
+    print_error(error.render().to_string().trim_end());
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(u8::MAX))
 }
 
 #[cfg(test)]

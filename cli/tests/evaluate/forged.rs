@@ -197,3 +197,47 @@ fn no_number_of_a_record_stops_the_evaluation() {
     );
     println!("{tried} forged campaigns of {} fields", paths.len());
 }
+
+/// Collects the values of `url` fields below `value`.
+fn urls<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| urls(item, found)),
+        Value::Object(fields) => {
+            found.extend(fields.get("url").and_then(Value::as_str));
+            fields.values().for_each(|field| urls(field, found));
+        }
+        _ => {}
+    }
+}
+
+/// Labels of metrics contain text of records, which must not decide where a link leads. The names of runs and namespaces have no
+/// characters with a meaning in a URL.
+#[test]
+fn links_of_dashboards_contain_only_names() {
+    const NAMES: [&str; 4] = [
+        "datasource",
+        "__data.fields.namespace",
+        "__value.raw",
+        "__url_time_range",
+    ];
+    let mut checked = 0;
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/fabricbench/dashboards");
+    for file in std::fs::read_dir(directory).unwrap() {
+        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        let board: Value = serde_json::from_str(&text).unwrap();
+        let mut found = Vec::new();
+        urls(&board, &mut found);
+        for url in found {
+            let is_own =
+                url.starts_with("https://fabricbench.dev/docs/") || url.starts_with("/d/fabricbench-");
+            assert!(is_own, "{url}");
+            let variables = url
+                .split("${")
+                .skip(1)
+                .map(|rest| rest.split_once('}').unwrap().0);
+            variables.for_each(|name| assert!(NAMES.contains(&name), "{url}"));
+            checked += 1;
+        }
+    }
+    assert!(checked > 5, "{checked}");
+}

@@ -160,3 +160,27 @@ fn no_output_contains_hidden_characters_of_records() {
     let model = workers[0]["hello"]["environment"]["cpuModel"].as_str().unwrap();
     assert!(model.ends_with(&format!("{HOSTILE}{FORGED}")), "{model:?}");
 }
+
+/// Names of files and arguments, which a shell may have replaced by names of files.
+#[test]
+fn no_error_contains_hidden_characters_of_arguments() {
+    let directory = tempfile::tempdir().unwrap();
+    let hostile = directory.path().join(format!("run{HOSTILE}"));
+    std::fs::create_dir(&hostile).unwrap();
+    let option = format!("--x{HOSTILE}");
+    for arguments in [
+        vec!["report", hostile.to_str().unwrap()],
+        vec!["plan", hostile.to_str().unwrap()],
+        vec!["compare", hostile.to_str().unwrap(), hostile.to_str().unwrap()],
+        vec!["report", &option],
+        vec!["report", "--format", &option[2..]],
+        vec![&option],
+    ] {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_fabricbench"));
+        let output = command.args(&arguments).output().unwrap();
+        assert_ne!(output.status.code(), Some(0));
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert_eq!(hidden(&text, &['\n', '\t']), None, "{text:?}");
+        assert!(text.contains(r"\u{202e}"), "the argument is shown: {text}");
+    }
+}
