@@ -148,10 +148,9 @@ fn no_output_contains_hidden_characters_of_records() {
         let is_markup = ["html", "markdown", "junit"].contains(format);
         assert!(!is_markup || !markup.contains("<script>alert"), "{format}");
         assert!(!is_markup || !markup.contains("<img"), "{format}");
-        assert!(
-            !output.lines().any(|line| line.starts_with("# HELP x")),
-            "{format}"
-        );
+        // Line feeds have no meaning within an element of HTML.
+        let is_forged = output.lines().any(|line| line.starts_with("# HELP x"));
+        assert!(!is_forged || *format == "html", "{format}");
     }
     // JSON escapes the characters without changing the values.
     let (_, json) = outputs.last().unwrap();
