@@ -7,6 +7,7 @@
 //! remain valid.
 
 mod case;
+mod claim;
 mod command_log;
 mod configuration;
 mod contention;
@@ -24,6 +25,7 @@ pub use case::{
     FootprintReport, IntegrityReport, InterfaceDelta, Measurement, Mismatch, OpenLoopReport, PingReport,
     Posted, PostingCounters, PrintedRange, SideReport, Simultaneous, SoftwareDevice,
 };
+pub use claim::{ClaimRecord, ClaimedDevice};
 pub use command_log::{CommandLog, CommandProgram, LogLine, LogLineKind, LogStream};
 pub use configuration::{
     ConfigurationRecord, LoadedFile, MAX_CONFIGURATION_RECORDS, MAX_RECORDED_FILES, MAX_RECORDED_VARIABLES,
@@ -63,6 +65,8 @@ pub enum Record {
     Protocols(Box<ProtocolsRecord>),
     /// Files that the processes of arms loaded, and what these files know about the environment variables of the arms.
     Configuration(Box<ConfigurationRecord>),
+    /// Devices that a claim of a worker obtained. Written by the operator, outside the stream of worker 0.
+    Claim(Box<ClaimRecord>),
     /// Result of a case on one pair of workers.
     Case(Box<CaseRecord>),
     /// End of a block. The records of all cases of the block precede this record.

@@ -4,6 +4,7 @@
 //! the campaign crate checks what the schema cannot express, such as sizes with suffixes and identical variants.
 
 mod answer;
+mod claims;
 mod command;
 mod condition_type;
 mod devices;
@@ -31,6 +32,7 @@ mod transport;
 mod variant;
 
 pub use answer::Answer;
+pub use claims::{ATTRIBUTE_NUMA_NODE, ATTRIBUTE_PCI_ROOT, ClaimRequest, Claims};
 pub use command::{Command, CommandPattern, CommandTool, TimeUnit};
 pub use condition_type::ConditionType;
 pub use devices::Devices;

@@ -11,6 +11,7 @@ mod analyze;
 mod apply;
 pub mod attempt_id;
 pub mod build;
+mod claims;
 mod compute;
 mod context;
 mod controller;

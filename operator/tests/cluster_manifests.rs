@@ -87,7 +87,11 @@ fn objects(run: &BenchmarkRun, plan: &HashedPlan, leg: usize, nodes: &[String]) 
 /// Formats the objects as YAML. The assignment is compared with the plan and replaced by a summary: its identity,
 /// rendezvous and number of rounds.
 fn to_yaml(run: &BenchmarkRun, plan: &HashedPlan, leg: usize) -> String {
-    let AttemptObjects { prerequisites, job } = objects(run, plan, leg, &[]);
+    let AttemptObjects {
+        claim_template,
+        prerequisites,
+        job,
+    } = objects(run, plan, leg, &[]);
     let Prerequisites {
         mut config_map,
         service,
@@ -99,12 +103,17 @@ fn to_yaml(run: &BenchmarkRun, plan: &HashedPlan, leg: usize) -> String {
     let header = serde_yaml::to_string(&(&assignment.identity, &assignment.rendezvous)).unwrap();
     let summary = format!("{header}{} rounds\n", assignment.rounds.len());
     config_map.data = Some([("assignment.json".to_owned(), summary)].into());
-    let yaml = [
+    let template = claim_template.map(|template| serde_yaml::to_string(&template).unwrap());
+    let others = [
         serde_yaml::to_string(&config_map).unwrap(),
         serde_yaml::to_string(&service).unwrap(),
         serde_yaml::to_string(&job).unwrap(),
     ];
-    yaml.join("---\n")
+    template
+        .into_iter()
+        .chain(others)
+        .collect::<Vec<_>>()
+        .join("---\n")
 }
 
 #[test]
@@ -112,9 +121,10 @@ fn example_objects_match_golden_files() {
     for file in examples() {
         let mut texts = Vec::new();
         for (run, plan) in runs(&file) {
-            let mut images = BTreeSet::new();
+            let mut pods = BTreeSet::new();
             for (index, leg) in plan.legs.iter().enumerate() {
-                if images.insert(leg.image.clone()) {
+                let claims = leg.claims.as_ref().map(ToString::to_string);
+                if pods.insert((leg.image.clone(), claims)) {
                     texts.push(to_yaml(&run, &plan, index));
                 }
             }
@@ -257,7 +267,13 @@ fn metadata_of_a_run_does_not_reach_its_objects() {
             run.metadata.annotations = Some(foreign("container.apparmor.security.beta.kubernetes.io/worker"));
             run.metadata.finalizers = Some(vec!["foreign.example/finalizer".to_owned()]);
             run.metadata.generate_name = Some("foreign".to_owned());
-            let AttemptObjects { prerequisites, job } = objects(&run, &plan, 0, &[]);
+            let AttemptObjects {
+                claim_template,
+                prerequisites,
+                job,
+            } = objects(&run, &plan, 0, &[]);
+            let template = serde_json::to_string(&claim_template).unwrap();
+            assert!(!template.contains("foreign"), "{template}");
             let text = [
                 serde_json::to_string(&prerequisites.config_map).unwrap(),
                 serde_json::to_string(&prerequisites.service).unwrap(),

@@ -133,9 +133,10 @@ node_condition() {
     [ "$(kubectl get node "$1" -o "jsonpath={.status.conditions[?(@.type=='$2')].status}")" = "$3" ]
 }
 
-# node_offer NODE: adds the simulated devices to the node's status, so that the scheduler treats them as real.
+# node_offer NODE [EFA GPU]: sets the numbers of simulated devices in the node's status, so that the scheduler treats them as
+# real.
 node_offer() {
     kubectl patch node "$1" --subresource=status --type=merge --patch "$(jq -nc \
-        --arg efa "$EFA_COUNT" --arg gpu "$GPU_COUNT" \
+        --arg efa "${2-$EFA_COUNT}" --arg gpu "${3-$GPU_COUNT}" \
         '{"vpc.amazonaws.com/efa": $efa, "nvidia.com/gpu": $gpu} | {status: {capacity: ., allocatable: .}}')" >/dev/null
 }

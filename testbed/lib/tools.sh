@@ -1,12 +1,15 @@
 # shellcheck shell=bash
-# Builds the cluster's binaries from the pinned modules in tools/ and from policy/. A build's name
+# Builds the cluster's binaries from the pinned modules in tools/, and from policy/ and dra/. A build's name
 # contains a digest of all its inputs, so that an unchanged module is not built again.
 
 TOOLS=$HERE/tools
 
 # tool_module MODULE: prints the source directory of the module.
 tool_module() {
-    if [ "$1" = policy ]; then printf '%s/policy' "$HERE"; else printf '%s/%s' "$TOOLS" "$1"; fi
+    case $1 in
+        policy | dra) printf '%s/%s' "$HERE" "$1" ;;
+        *) printf '%s/%s' "$TOOLS" "$1" ;;
+    esac
 }
 
 # tool_dir MODULE: prints the directory of the module's binaries, whether it exists or not.
@@ -48,7 +51,7 @@ tool_build() {
     go_is_new || fail "Go is missing or too old: building $module needs Go 1.26 or newer (https://go.dev/dl)"
     free_space "$CACHE" FABRICBENCH_CACHE "$BUILD_GIB" "building $module"
     say "building $module (only once; takes minutes)"
-    case $module in coredns | policy) package=. ;; esac
+    case $module in coredns | policy | dra) package=. ;; esac
     # The module is built in a temporary directory, because an interrupted build must not count as built.
     mkdir -p "$(dirname "$dir")"
     part=$(mktemp -d "$dir.XXXXXX")

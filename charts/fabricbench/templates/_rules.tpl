@@ -21,6 +21,12 @@
 - apiGroups: [""]
   resources: [pods/log]
   verbs: [get]
+- apiGroups: [resource.k8s.io]
+  resources: [resourceclaimtemplates]
+  verbs: [get, create, delete]  # only for runs that claim devices
+- apiGroups: [resource.k8s.io]
+  resources: [resourceclaims]
+  verbs: [list]  # to record the devices that the workers obtained
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]

@@ -250,6 +250,14 @@ fn print_variable_warnings(planned: &PlannedRun, runner: &Path) {
 
 pub(super) fn reject_images(planned: &PlannedRun, file: &Path) -> Result<(), Failure> {
     let spec = &planned.run.spec;
+    let claiming = spec.variants.iter().position(|variant| variant.claims.is_some());
+    if let Some(index) = claiming {
+        return Err(Failure::invalid_input(format!(
+            "{}: spec.variants[{index}].claims: device claims require a cluster. On a single machine, name the devices in \
+             spec.devices",
+            file.display()
+        )));
+    }
     let library = spec
         .variants
         .iter()

@@ -13,7 +13,7 @@ use campaign::pilot::operation_counts;
 use campaign::plan::{AssignmentInputs, HashedPlan, Leg, assignment};
 use campaign::stats::StatsError;
 use campaign::stopping::Stopping;
-use crds::assignment::{Assignment, AttemptIdentity, Rendezvous};
+use crds::assignment::{Assignment, Rendezvous};
 use crds::file_error::with_remedy;
 use crds::record::FailureReason;
 use rustix::thread::{CpuSet, sched_getaffinity};
@@ -171,13 +171,8 @@ fn leg_assignment(
         .iter()
         .filter(|stream| stream.leg == leg.leg)
         .map(|stream| stream.attempt);
-    let identity = AttemptIdentity {
-        run: plan.run.clone(),
-        uid: execution.uid.to_owned(),
-        plan_hash: plan.hash().to_owned(),
-        leg: leg.leg,
-        attempt: earlier_attempts.max().unwrap_or(0) + 1,
-    };
+    let attempt = earlier_attempts.max().unwrap_or(0) + 1;
+    let identity = plan.identity(execution.uid, leg.leg, attempt);
     let port = free_port().context(SystemSnafu {
         operation: "find a free port on 127.0.0.1",
     })?;

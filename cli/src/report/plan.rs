@@ -229,6 +229,7 @@ fn factor(separation: Separation) -> &'static str {
         Separation::Tuning => "tuning",
         Separation::Environment => "environment",
         Separation::Image => "image",
+        Separation::Claims => "claims",
     }
 }
 
@@ -282,10 +283,12 @@ fn format_process(arm: &Arm) -> String {
         .image
         .iter()
         .map(|image| format!("image {}", shorten_digest(image)));
+    let claims = arm.claims.iter().map(|claims| format!("claims {claims}"));
     transport
         .chain(env)
         .chain(library)
         .chain(image)
+        .chain(claims)
         .collect::<Vec<_>>()
         .join(" ")
 }

@@ -83,6 +83,9 @@ fn head(text: &mut String, report: &Report<'_>, state_summary: Option<&str>, wid
     for pair in &summary.environment.device_pairs {
         push_line(text, "devices", pair, width);
     }
+    for obtained in &summary.environment.claims {
+        push_line(text, "claims", obtained, width);
+    }
     push_line(text, "noise", &noise::floor(report, None), width);
     if let Some(noise) = noise::above_margin(report) {
         push_line(text, "noisy", &noise, width);

@@ -138,7 +138,7 @@ pub enum PreflightMode {
 }
 
 /// Required position of a NIC relative to the memory that it accesses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Alignment {
     /// Any position is accepted.

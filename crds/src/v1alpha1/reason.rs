@@ -27,6 +27,10 @@ pub enum Reason {
     PodsTerminating,
     /// The API server rejected an object of the run.
     FailedCreate,
+    /// The workers claim devices, but the cluster does not serve `resource.k8s.io/v1`.
+    ClaimsNotServed,
+    /// A device plugin and a driver of Dynamic Resource Allocation offer the same devices on a node.
+    DevicesOfferedTwice,
     /// The user set `spec.suspend`.
     SuspendedByUser,
     /// `spec.suspend` is false.
@@ -110,6 +114,8 @@ impl Reason {
             Self::InsufficientNodes => "InsufficientNodes",
             Self::PodsTerminating => "PodsTerminating",
             Self::FailedCreate => "FailedCreate",
+            Self::ClaimsNotServed => "ClaimsNotServed",
+            Self::DevicesOfferedTwice => "DevicesOfferedTwice",
             Self::SuspendedByUser => "SuspendedByUser",
             Self::NotSuspended => "NotSuspended",
             Self::WorkersRunning => "WorkersRunning",

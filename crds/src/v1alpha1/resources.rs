@@ -1,10 +1,11 @@
 //! Compute resources of each worker. They are the same for all variants, so that a comparison does not measure the
-//! effect of different resources.
+//! effect of different resources. Only claims of devices can be what the variants differ in.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::Claims;
 use crate::units::Size;
 
 /// Compute resources of each worker.
@@ -31,6 +32,10 @@ pub struct Resources {
         "additionalProperties" = serde_json::json!({"type": "integer", "format": "uint32", "minimum": 1, "maximum": 1024})
     )))]
     pub extended: BTreeMap<String, u32>,
+    /// Devices that each worker claims from drivers of Dynamic Resource Allocation, instead of extended resources of a
+    /// device plugin. A variant can override this setting. Outside a cluster, this field has no effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claims: Option<Claims>,
     /// Total size of 2 MiB huge pages (`hugepages-2Mi`), used as request and limit.
     #[serde(default, rename = "hugepages2Mi", skip_serializing_if = "Option::is_none")]
     pub hugepages_2mi: Option<Size>,

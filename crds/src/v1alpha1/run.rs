@@ -74,7 +74,8 @@ pub struct BenchmarkRunSpec {
     /// Striping of transfers over rails. A variant can override this setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub striping: Option<Striping>,
-    /// Variants to compare. All variants use the same resources, nodes and rails.
+    /// Variants to compare. All variants use the same resources, nodes and rails, except for the devices that a variant
+    /// claims.
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 16)))]
     #[cfg_attr(feature = "crd", x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["name".into()])))]
     pub variants: Vec<Variant>,
@@ -114,6 +115,12 @@ impl BenchmarkRunSpec {
     pub fn transports(&self) -> impl Iterator<Item = &TransportSpec> {
         let variants = self.variants.iter();
         variants.map(|variant| variant.transport.as_ref().unwrap_or(&self.transport))
+    }
+
+    /// Whether workers claim devices from drivers of Dynamic Resource Allocation.
+    pub fn claims_devices(&self) -> bool {
+        let mut variants = self.variants.iter();
+        self.resources.claims.is_some() || variants.any(|variant| variant.claims.is_some())
     }
 
     /// Whether a variant makes the calls of its scenarios over the transport.

@@ -1,8 +1,9 @@
-//! Variants, which differ in their tuning, environment, transport, channel, library, image, or a combination of these.
+//! Variants, which differ in their tuning, environment, transport, channel, library, image, device claims, or a
+//! combination of these.
 
 use serde::{Deserialize, Serialize};
 
-use super::{RpcChannel, TransportSpec};
+use super::{Claims, RpcChannel, TransportSpec};
 use crate::striping::StripingPolicy;
 use crate::units::Size;
 
@@ -73,6 +74,10 @@ pub struct Variant {
         schemars(length(min = 1, max = 500), regex(pattern = r"^[A-Za-z0-9._:/@\[\]-]+$"))
     )]
     pub image: Option<String>,
+    /// Devices that the workers of this variant claim, in separate pods. Defaults to spec.resources.claims. Requires a
+    /// cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claims: Option<Claims>,
 }
 
 /// Use of inject calls. When an inject call returns, the buffer can be reused; no completion is generated.

@@ -5,6 +5,9 @@
 //! verified prefix of each stream is used; the rest is reported as a [`Fault`]. A block is taken from the first attempt
 //! in which its `block` record is verified and every arm that the plan assigns to the block has a record. In a stage
 //! after the first, a block may omit arms. An attempt that measures all arms of this block and others replaces it.
+//!
+//! Claim records, which the operator writes, are streams of a single line. They may stand between any two lines of another
+//! stream.
 
 mod case;
 mod collector;
@@ -16,7 +19,8 @@ mod oversized;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::record::{
-    ColdRecord, ConfigurationRecord, EndRecord, EndpointsRecord, HelloRecord, ProtocolsRecord, WarningRecord,
+    ClaimRecord, ColdRecord, ConfigurationRecord, EndRecord, EndpointsRecord, HelloRecord, ProtocolsRecord,
+    WarningRecord,
 };
 
 pub use case::{Case, CaseOutcome, Measured, PingTimes, ServingTimes, Side, SidePosts};
@@ -40,6 +44,8 @@ pub struct Reports {
     pub protocols: Vec<FromStream<ProtocolsRecord>>,
     /// Files that the arms' processes loaded, and what these files know about environment variables, by leg.
     pub configurations: Vec<FromStream<ConfigurationRecord>>,
+    /// Devices that the workers' claims obtained, by leg, worker and group.
+    pub claims: Vec<FromStream<ClaimRecord>>,
     /// Cases of all verified blocks.
     pub cases: Vec<Case>,
     /// The first [`MAX_WARNINGS`] warnings from the workers.
@@ -131,6 +137,7 @@ impl Reports {
             cold: filter_streams(&self.cold, &includes),
             protocols: filter_streams(&self.protocols, &includes),
             configurations: filter_streams(&self.configurations, &includes),
+            claims: filter_streams(&self.claims, &includes),
             cases: cases.cloned().collect(),
             warnings: filter_streams(&self.warnings, &includes),
             done: done.map(|(leg, blocks)| (*leg, blocks.clone())).collect(),

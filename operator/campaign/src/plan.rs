@@ -19,8 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crds::assignment::{InstrumentProcess, RoundAssignment, ScenarioAssignment, pilot};
 use crds::striping::StripingRule;
 use crds::v1alpha1::{
-    Alignment, Devices, Expectation, ManyToMany, Metric, Optimization, RateFormat, RpcChannel, Sampling,
-    TransportSpec,
+    Alignment, Claims, Devices, Expectation, ManyToMany, Metric, Optimization, RateFormat, RpcChannel,
+    Sampling, TransportSpec,
 };
 use serde::Serialize;
 use snafu::Snafu;
@@ -111,6 +111,9 @@ pub struct Arm {
     pub separation: Separation,
     /// Pod image, if the variant or the run specifies one.
     pub image: Option<String>,
+    /// Devices that the workers claim, if the variant or the run specifies any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claims: Option<Claims>,
     /// Environment variables and library of the arm's instrument process.
     pub process: InstrumentProcess,
     /// Maximum size, in bytes, of a chunk that is injected.
@@ -139,8 +142,17 @@ pub enum Separation {
     Tuning,
     /// The arms run in different instrument processes of the same workers.
     Environment,
-    /// The arms run in different legs.
+    /// The arms run in different legs, because their images differ.
     Image,
+    /// The arms run in different legs, because their workers claim different devices.
+    Claims,
+}
+
+impl Separation {
+    /// Whether the arms run in different legs, and therefore in different pods.
+    pub fn is_leg(self) -> bool {
+        matches!(self, Self::Image | Self::Claims)
+    }
 }
 
 /// A scenario with its sizes.
@@ -220,7 +232,7 @@ pub struct Cell {
     pub role: Option<Role>,
 }
 
-/// One gang of pods with one image, and the part of the run that it measures.
+/// One gang of pods with one image and the same claims, and the part of the run that it measures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Leg {
@@ -228,6 +240,9 @@ pub struct Leg {
     pub leg: u32,
     /// Pod image, if a variant or the run specifies one.
     pub image: Option<String>,
+    /// Devices that the workers claim, if a variant or the run specifies any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claims: Option<Claims>,
     /// Instrument processes of each worker.
     pub processes: Vec<InstrumentProcess>,
     /// Arms of the leg, each as an index into [`Plan::arms`] and an index into `processes`. The orders in `rounds`
@@ -350,6 +365,14 @@ impl PlannedScenario {
 }
 
 impl Plan {
+    /// The legs that measure `arm` and start no later than round `last_round`.
+    pub fn legs_of_arm(&self, arm: usize, last_round: u32) -> impl Iterator<Item = &Leg> {
+        self.legs.iter().filter(move |leg| {
+            let first_round = leg.rounds.first().map_or(0, |round| round.round);
+            first_round <= last_round && leg.arms.iter().any(|(index, _)| *index == arm)
+        })
+    }
+
     /// Library and provider of `arm`.
     pub fn transport_of<'a>(&'a self, arm: &'a Arm) -> &'a TransportSpec {
         arm.transport_or(&self.transport)

@@ -2,6 +2,7 @@
 //!
 //! The schema rules are assumed to hold: the API server or the manifest reader has checked them.
 
+mod claims;
 mod command;
 mod counts;
 mod devices;
@@ -28,14 +29,15 @@ use std::collections::BTreeMap;
 
 use crds::assignment::{InstrumentProcess, ScenarioAssignment};
 use crds::v1alpha1::{
-    Alignment, BenchmarkRun, Devices, Expectation, ManyToMany, Metric, Optimization, RateFormat, RpcChannel,
-    Sampling, TransportSpec,
+    Alignment, BenchmarkRun, Claims, Devices, Expectation, ManyToMany, Metric, Optimization, RateFormat,
+    RpcChannel, Sampling, TransportSpec,
 };
 
 use super::format::clipped;
 use super::posting::{Burst, Tuning};
 pub use problem::{
-    CommandProblem, Problem, ProblemKind, Problems, ScenarioProblem, ServingProblem, TransportProblem,
+    ClaimsProblem, CommandProblem, Problem, ProblemKind, Problems, ScenarioProblem, ServingProblem,
+    TransportProblem,
 };
 use reporter::Reporter;
 
@@ -83,6 +85,8 @@ pub struct ValidatedVariant {
     pub name: String,
     /// Pod image, if the variant or the run specifies one.
     pub image: Option<String>,
+    /// Devices that its workers claim, if the variant or the run specifies any.
+    pub claims: Option<Claims>,
     /// Environment and library of its instrument process.
     pub process: InstrumentProcess,
     /// Settings that determine how the variant posts messages.
@@ -94,9 +98,14 @@ pub struct ValidatedVariant {
 }
 
 impl ValidatedVariant {
+    /// Whether both variants can share pods: they need the same image and the same devices.
+    pub fn shares_pods(&self, other: &Self) -> bool {
+        self.image == other.image && self.claims == other.claims
+    }
+
     /// Whether both variants can share an instrument process, so that they can differ only in their tuning.
     pub fn shares_process(&self, other: &Self) -> bool {
-        self.image == other.image && self.process == other.process
+        self.shares_pods(other) && self.process == other.process
     }
 }
 
@@ -154,6 +163,7 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
     command::check(spec, &mut report);
     transports::check(spec, &scenarios, &mut report);
     many_to_many::check(spec, &mut report);
+    claims::check(spec, &mut report);
     devices::check(spec, &scenarios, &mut report);
     memory::check(spec, &variants, &scenarios, &mut report);
     expectations::check(spec, &scenarios, &mut report);

@@ -7,9 +7,11 @@ use std::fmt::Debug;
 
 use crds::names;
 use crds::v1alpha1::BenchmarkRun;
+use futures::future::OptionFuture;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use k8s_openapi::api::resource::v1::ResourceClaimTemplate;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::{ObjectMeta, PartialObjectMeta, Status};
 use kube::{Api, Client, Resource};
@@ -107,6 +109,12 @@ impl AttemptObject for Service {
     }
 }
 
+impl AttemptObject for ResourceClaimTemplate {
+    fn has_content_of(&self, intended: &Self) -> bool {
+        self.spec == intended.spec
+    }
+}
+
 impl AttemptObject for Job {
     /// Always true, because a queue and admission webhooks change Jobs.
     fn has_content_of(&self, _: &Self) -> bool {
@@ -182,12 +190,15 @@ impl Applier<'_> {
         labels::is_controlled_by(metadata, self.run_uid)
     }
 
-    /// Deletes the Service and the ConfigMap `name` if the run owns them, then the Job with `job_uid` and its pods. The
-    /// Job is deleted last, because the whole deletion is repeated while the Job exists.
-    pub(super) async fn delete(&self, name: &str, job_uid: &str) -> Result<(), ApplyError> {
+    /// Deletes the Service and the ConfigMap `name` if the run owns them, and the template of its claims if `has_claims` is
+    /// true, then the Job with `job_uid` and its pods. The Job is deleted last, because the whole deletion is repeated while
+    /// the Job exists.
+    pub(super) async fn delete(&self, name: &str, job_uid: &str, has_claims: bool) -> Result<(), ApplyError> {
+        let template = has_claims.then(|| self.delete_owned::<ResourceClaimTemplate>(name));
         futures::try_join!(
             self.delete_owned::<Service>(name),
-            self.delete_owned::<ConfigMap>(name)
+            self.delete_owned::<ConfigMap>(name),
+            async { OptionFuture::from(template).await.transpose() },
         )?;
         self.delete_one::<Job>(name, job_uid).await
     }

@@ -1,9 +1,11 @@
-//! Builds the three objects of one attempt: ConfigMap, headless Service and Indexed Job. Performs no I/O.
+//! Builds the objects of one attempt: ConfigMap, headless Service and Indexed Job, and the template of device claims if
+//! the workers claim devices. Performs no I/O.
 //!
 //! A worker pod has no service account token, no privileges, and a read-only root file system. Its resources are the
-//! same in every arm.
+//! same in every arm, except for the devices that the arm claims.
 
 pub mod affinity;
+pub mod claims;
 pub mod config_map;
 mod image;
 mod job;
@@ -23,6 +25,7 @@ use crds::assignment::OperationCount;
 use crds::v1alpha1::BenchmarkRun;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use k8s_openapi::api::resource::v1::ResourceClaimTemplate;
 use snafu::Snafu;
 
 use super::attempt_id::AttemptId;
@@ -57,6 +60,8 @@ pub struct AttemptInputs<'a> {
 /// The objects of one attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttemptObjects {
+    /// Template of the workers' claims; `None` if they claim no devices.
+    pub claim_template: Option<ResourceClaimTemplate>,
     /// Objects that the pods need in order to start.
     pub prerequisites: Prerequisites,
     /// The Job that runs the workers.
@@ -104,6 +109,7 @@ pub enum BuildError {
 /// Returns an error if the assignment exceeds the size limit of a ConfigMap or cannot be encoded.
 pub fn attempt(attempt: &AttemptInputs<'_>) -> Result<AttemptObjects, BuildError> {
     Ok(AttemptObjects {
+        claim_template: claims::template(attempt),
         prerequisites: Prerequisites {
             config_map: config_map::build(attempt)?,
             service: service::build(attempt),
@@ -117,7 +123,7 @@ impl AttemptInputs<'_> {
         self.run.metadata.uid.as_deref().unwrap_or_default()
     }
 
-    /// Returns the name that the three objects share.
+    /// Returns the name that the objects share.
     fn name(&self) -> String {
         names::attempt(self.uid(), self.id)
     }

@@ -1,5 +1,6 @@
 //! Executes the decided action for one run, and updates its status. Performs I/O.
 
+mod claims;
 mod create;
 mod evaluate;
 mod finalizer;
@@ -64,37 +65,49 @@ impl Reconciler<'_> {
         &mut self,
         take: impl FnOnce(&Follower) -> Option<Vec<u8>>,
     ) -> Result<(), ReconcileError> {
-        let Session {
-            follower,
-            records,
-            evaluation,
-            ..
-        } = &mut *self.session;
-        let (Some(active_follower), SessionRecords::Read { store, collector }) = (&*follower, &mut *records)
-        else {
+        self.persist_claims().await?;
+        let lines = match (&self.session.follower, &self.session.records) {
+            (Some(follower), SessionRecords::Read { .. }) => take(follower),
+            _ => return Ok(()),
+        };
+        let lines_were_taken = lines.is_some();
+        if let Some(lines) = lines {
+            self.append(&lines).await?;
+        }
+        if let (Some(follower), SessionRecords::Read { collector, .. }) =
+            (&self.session.follower, &mut self.session.records)
+        {
+            if lines_were_taken {
+                follower.mark_persisted();
+            }
+            if follower.state().closed {
+                collector.end_of_input();
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends whole lines to the stored records. If the run cannot store them, the session has neither records nor a
+    /// follower afterward.
+    async fn append(&mut self, lines: &[u8]) -> Result<(), ReconcileError> {
+        let SessionRecords::Read { store, collector } = &mut self.session.records else {
             return Ok(());
         };
-        if let Some(lines) = take(active_follower) {
-            if let Err(error) = store.append(self.snapshot.object, &lines).await {
-                // The write may have succeeded despite the error, so the records are reloaded and the log is read again
-                // from its first byte.
-                *records = match error.is_permanent() {
-                    true => SessionRecords::Broken(error.to_string()),
-                    false => SessionRecords::Unread,
-                };
-                *follower = None;
-                return match error.is_permanent() {
-                    true => Ok(()),
-                    false => Err(error.into()),
-                };
-            }
-            collector.feed(&lines);
-            *evaluation = None;
-            active_follower.mark_persisted();
+        if let Err(error) = store.append(self.snapshot.object, lines).await {
+            // The write may have succeeded despite the error, so the records are reloaded and the log is read again
+            // from its first byte.
+            self.session.records = match error.is_permanent() {
+                true => SessionRecords::Broken(error.to_string()),
+                false => SessionRecords::Unread,
+            };
+            self.session.follower = None;
+            return match error.is_permanent() {
+                true => Ok(()),
+                false => Err(error.into()),
+            };
         }
-        if active_follower.state().closed {
-            collector.end_of_input();
-        }
+        collector.feed(lines);
+        self.session.evaluation = None;
         Ok(())
     }
 
@@ -136,7 +149,8 @@ impl Reconciler<'_> {
             } => self.follow_log(attempt, pod, pod_uid).await,
             Action::DeleteAttempt { attempt, job_uid } => {
                 let name = build::names::attempt(self.snapshot.uid, attempt);
-                self.applier().delete(&name, &job_uid).await?;
+                let has_claims = self.snapshot.object.spec.claims_devices();
+                self.applier().delete(&name, &job_uid, has_claims).await?;
                 self.session.prerequisites_ready = None;
                 info!(run = %self.snapshot.key, job = name, "deleted the Job");
                 Ok(StepResult::Done(Requeue::AwaitChange))

@@ -121,6 +121,11 @@ impl Follower {
         }
     }
 
+    /// Whether there is a complete block that has not been taken yet.
+    pub(super) fn has_complete_blocks(&self) -> bool {
+        self.shared.lock().stream.complete_block_bytes() > 0
+    }
+
     /// Takes the lines to persist, if a write is due: whole blocks, or every line if the log was read to its end or a
     /// block exceeds the buffer.
     pub(super) fn take_due(&self) -> Option<Vec<u8>> {

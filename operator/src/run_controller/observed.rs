@@ -9,6 +9,7 @@ mod pod;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::record::EndRecord;
+use crds::v1alpha1::Reason;
 pub use job::{JobOutcome, JobState};
 pub use pod::{ContainerReason, ContainerTermination, PodPhase, PodState};
 
@@ -139,7 +140,9 @@ pub enum Preflight {
 /// The rejection of an object by the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreationRejected {
-    /// API server message, including the object name.
+    /// Reason in the conditions of the run.
+    pub reason: Reason,
+    /// Message with the cause, such as that of the API server, including the object name.
     pub message: String,
     /// Whether a retry cannot succeed: an object with the same name has a different owner, or the object is invalid.
     pub permanent: bool,

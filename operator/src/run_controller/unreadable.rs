@@ -48,7 +48,8 @@ async fn release(context: &Context, key: &RunKey, metadata: &ObjectMeta) -> Resu
     let jobs = observe::jobs(context, key, uid);
     for job in jobs.iter().filter(|job| !job.deleting) {
         let name = build::names::attempt(uid, job.attempt);
-        applier.delete(&name, &job.uid).await?;
+        // The garbage collector deletes a template of claims with the run. Whether there is one cannot be read.
+        applier.delete(&name, &job.uid, false).await?;
     }
     let annotations = metadata.annotations.as_ref();
     let abandon = annotations.is_some_and(|all| all.contains_key(names::ANNOTATION_RELEASE_PODS));

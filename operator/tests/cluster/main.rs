@@ -13,6 +13,7 @@ mod api_faults;
 mod command;
 mod custom_images;
 mod deployed;
+mod dra;
 mod example;
 mod faults;
 mod full_lifecycle;

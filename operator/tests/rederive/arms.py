@@ -15,6 +15,16 @@ LIBRARY_VARIABLES = ("FI_", "UCX_", "NIXL_", "RDMAV_", "IBV_", "MLX4_", "MLX5_")
 WITHOUT_INJECT_AND_MORE = ("ucx", "nixl")
 
 
+def claims(given):
+    """Claims as (groups, requests, alignment) with all defaults; None if there are none."""
+    if not given:
+        return None
+    requests = [
+        (one["name"], one["deviceClassName"], one.get("count", 1), one.get("selectors") or []) for one in given["requests"]
+    ]
+    return given.get("groups", 1), requests, given.get("align", "None")
+
+
 class Arm:
     """A variant with its settings."""
 
@@ -27,6 +37,7 @@ class Arm:
         self.threshold = size(own.get("thresholdBytes") or general.get("thresholdBytes") or NIXL_THRESHOLD)
         self.min_chunk = size(own.get("minChunkBytes") or general.get("minChunkBytes") or NIXL_MIN_CHUNK)
         self.image = variant.get("image") or spec.get("image")
+        self.claims = claims(variant.get("claims") or (spec.get("resources") or {}).get("claims"))
         environment = sorted((one["name"], one["value"]) for one in variant.get("env") or [])
         self.transport = variant.get("transport") or spec["transport"]
         self.channel = variant.get("channel", "Transport")

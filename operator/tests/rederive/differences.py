@@ -1,5 +1,7 @@
-"""Decides whether the environment variables, the library and the image of an arm can have an effect, from the records."""
+"""Decides whether the environment variables, the library, the image and the claims of an arm can have an effect, from the
+records."""
 
+from . import claimed
 from .protocols import LANES, names_lane
 
 # Lanes that read the variables of UCX with a prefix. dc lanes also read those of rc and ud.
@@ -37,6 +39,9 @@ def engagements(run, key):
     if arm.image != baseline.image:
         # The same files do not rule out an effect: the records do not contain every variable that an image sets.
         found["image"] = strongest([of_files(pairs), "RequestedOnly"])
+    if arm.claims != baseline.claims:
+        devices = [claimed.Devices(run, claimed.legs(run, one)) for one in (name, baseline.name)]
+        found["claims"] = claimed.engagement((arm.claims, baseline.claims), *devices)
     return found
 
 

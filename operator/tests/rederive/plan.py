@@ -8,7 +8,7 @@ from .arms import Arm
 from .quantities import size
 from .scenarios import Scenario
 
-CONTROLS = {"tuning": "control", "environment": "control-environment", "image": "control-image"}
+CONTROLS = {"tuning": "control", "environment": "control-environment", "image": "control-image", "claims": "control-claims"}
 
 
 def seed(run):
@@ -112,11 +112,13 @@ class Plan:
 
     def separation_of(self, name):
         """`tuning` if the arm runs in the baseline's process, `environment` if it runs in a different process with the
-        same image, and `image` if it uses a different image."""
+        same image, `image` if it uses a different image, and `claims` if its workers claim different devices."""
         for separation, control in CONTROLS.items():
             if name == control:
                 return separation
         arm = self.arm(name)
+        if arm.claims != self.baseline.claims:
+            return "claims"
         if arm.image != self.baseline.image:
             return "image"
         return "tuning" if arm.process == self.baseline.process else "environment"
@@ -146,7 +148,8 @@ class Plan:
     def differs_only_in_library(self, arm):
         """Whether an arm differs from the baseline only in settings of the library: its transport, its directory, its
         variables and how it posts."""
-        return arm.image == self.baseline.image and arm.other_variables() == self.baseline.other_variables()
+        pods = (arm.image, arm.claims) == (self.baseline.image, self.baseline.claims)
+        return pods and arm.other_variables() == self.baseline.other_variables()
 
     def post_alike(self, scenario, arm, length):
         """Whether an arm posts what the baseline posts."""
@@ -167,8 +170,10 @@ class Plan:
         return not self.scenario(name).uses_channels or channel not in ("Local", "SharedMemory")
 
     def gangs(self):
-        """The names of the arms that run together: those with the same image. `control-image` runs alone."""
+        """The names of the arms that run together: those with the same image and claims. The control arms of legs run
+        alone."""
         found = {}
         for name in self.names():
-            found.setdefault(name if name == CONTROLS["image"] else (self.arm(name).image,), []).append(name)
+            arm, is_alone = self.arm(name), name in (CONTROLS["image"], CONTROLS["claims"])
+            found.setdefault(name if is_alone else (arm.image, repr(arm.claims)), []).append(name)
         return list(found.values())

@@ -40,6 +40,11 @@ def lines(text):
             chain = None
             continue
         previous = FIRST if sequence == 0 else chain
+        # A claim record is a stream of a single line, and does not end the stream in which it stands.
+        if sequence == 0 and envelope["record"]["kind"] == "claim":
+            if hashlib.sha256(FIRST + bytes(8) + raw.encode()).hexdigest() == stated:
+                yield sequence, envelope["record"]
+            continue
         if previous is None:
             continue
         digest = hashlib.sha256(previous + sequence.to_bytes(8, "big") + raw.encode())
@@ -66,14 +71,17 @@ class Records:
     If several streams finished a block, the first of them counts. `hellos` and `endpoints` contain the records of each
     stream, and `protocols` contains the protocols of each leg. `omitted_protocols` contains the keys of the protocol
     records that omit some protocols. `configurations` contains the loaded files, and what they know about environment
-    variables, by arm, command scenario and rank.
+    variables, by arm, command scenario and rank. `claims` contains the claim records by leg, attempt, rank and group.
     """
 
     def __init__(self, text, uid, plan_hash):
         self.blocks, self.hellos, self.endpoints, self.protocols = {}, {}, {}, {}
-        self.omitted_protocols, self.configurations = set(), {}
+        self.omitted_protocols, self.configurations, self.claims = set(), {}, {}
         stream, pending = None, {}
         for sequence, record in lines(text):
+            if record["kind"] == "claim":
+                self.add_claim(record, uid, plan_hash)
+                continue
             if sequence == 0:
                 identity, pending = record["identity"], {}
                 belongs = (identity["uid"], identity["planHash"]) == (uid, plan_hash)
@@ -107,6 +115,13 @@ class Records:
             cases = pending.pop(record["block"], [])
             if len(cases) == record["cases"]:
                 self.blocks.setdefault(record["block"], cases)
+
+    def add_claim(self, record, uid, plan_hash):
+        """Adds a claim record of the run. The first record about a claim counts."""
+        identity = record["identity"]
+        if (identity["uid"], identity["planHash"]) == (uid, plan_hash):
+            key = (identity["leg"], identity["attempt"], record["rank"], record["group"])
+            self.claims.setdefault(key, record)
 
     def configure(self, key, record):
         """Adds a configuration record. If several attempts or legs recorded different files, the files are unknown."""

@@ -2,7 +2,7 @@
 
 import math
 
-from . import differences, proof
+from . import claimed, differences, proof
 
 
 def reason(run, key, rounds, suspect, last=math.inf):
@@ -15,8 +15,7 @@ def reason(run, key, rounds, suspect, last=math.inf):
     if not rounds or not all(run.valid(one, last) for one in compared):
         return "NotMeasured"
     end = min(last, run.stopping.ended.get(key, (math.inf,))[0])
-    is_separate = run.plan.separation_of(key[2]) == "image"
-    if is_separate and machines(run, key[2], end) != machines(run, run.plan.baseline.name, end):
+    if run.plan.separation_of(key[2]) in ("image", "claims") and devices_differ(run, key[2], end):
         return "DifferentDevices"
     if key[:2] in suspect:
         return "ControlViolated"
@@ -32,6 +31,24 @@ def reason(run, key, rounds, suspect, last=math.inf):
         if any(proof.weakest(run.measured(one, last)) == "Shared" for one in compared):
             return "InterfaceShared"
     return None
+
+
+def devices_differ(run, arm, last):
+    """Whether the legs of the arm and the baseline up to round `last` ran on different nodes, or on different devices
+    although they request the same ones."""
+    baseline = run.plan.baseline
+    same_claims = run.plan.arm(arm).claims == baseline.claims
+    own, others = (machines(run, name, last) for name in (arm, baseline.name))
+    if not same_claims:
+        own, others = ({machine[0] for machine in one} for one in (own, others))
+    if own != others:
+        return True
+    if baseline.claims is None:
+        return False
+    own, others = (claimed.Devices(run, claimed.legs(run, name, last)) for name in (arm, baseline.name))
+    if own.changed or others.changed:
+        return True
+    return same_claims and own.known and others.known and own.groups != others.groups
 
 
 def withholds_shared(run):
@@ -50,8 +67,6 @@ def same_chunks(plan, key):
 
 def machines(run, arm, last):
     """Every worker's node and RDMA devices in the legs that measure the arm in a round up to `last`."""
-    # The facts are listed by round and restart.
-    rounds = run.endpoints.rounds.items()
-    legs = {leg for (leg, *_, other), numbers in rounds if other == arm and numbers[0][0][0] <= last}
-    hellos = [(key, hello["environment"]) for key, hello in run.records.hellos.items() if key[0] in legs]
+    measured = claimed.legs(run, arm, last)
+    hellos = [(key, hello["environment"]) for key, hello in run.records.hellos.items() if key[0] in measured]
     return {(run.records.node(key[:2], key[2]), *one.get("rdmaDevices", [])) for key, one in hellos}

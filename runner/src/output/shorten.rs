@@ -69,7 +69,12 @@ pub(super) fn shorten_messages(record: &mut Record) {
             record.protocols.truncate(MAX_PROTOCOLS);
         }
         // The worker limits the texts of a configuration.
-        Record::Hello(_) | Record::Cold(_) | Record::Configuration(_) | Record::Block(_) => {}
+        // Workers write no claim records.
+        Record::Hello(_)
+        | Record::Cold(_)
+        | Record::Configuration(_)
+        | Record::Claim(_)
+        | Record::Block(_) => {}
     }
 }
 

@@ -104,6 +104,9 @@ pub(super) fn environment(report: &Report<'_>) -> Markup {
             @if !environment.device_pairs.is_empty() {
                 p.note { "Memory and NICs: " (environment.device_pairs.join("; ")) "." }
             }
+            @if !environment.claims.is_empty() {
+                p.note { "Devices of the claims: " (environment.claims.join("; ")) "." }
+            }
             div.scroll tabindex="0" role="region" aria-label="Endpoints" {
                 table {
                     caption { "Properties that the library reported for each arm on rank 0" }

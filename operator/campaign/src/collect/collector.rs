@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crds::assignment::AttemptIdentity;
 use crds::record::{
-    BlockRecord, CaseRecord, Chain, HelloRecord, LineError, MAX_LINE_BYTES, MAX_STREAM_BYTES, RECORD_VERSION,
-    Record,
+    BlockRecord, CaseRecord, Chain, ClaimRecord, HelloRecord, LineError, MAX_LINE_BYTES, MAX_STREAM_BYTES,
+    RECORD_VERSION, Record,
 };
 
 use super::case::Case;
@@ -144,6 +145,9 @@ impl Collector {
     }
 
     fn process_text(&mut self, text: &str) {
+        if let Some(claim) = claim_record(text) {
+            return self.store_claim(claim);
+        }
         let error = match std::mem::replace(&mut self.state, StreamState::Broken) {
             StreamState::Inside(mut open) => {
                 open.bytes += text.len() as u64 + 1;
@@ -174,6 +178,27 @@ impl Collector {
             },
         };
         self.abort_stream(error);
+    }
+
+    /// Stores a claim record. The first record about a claim counts.
+    fn store_claim(&mut self, record: ClaimRecord) {
+        let why = match record.version == RECORD_VERSION {
+            true => self.check_identity(&record.identity).err(),
+            false => Some(RefusedStream::Version {
+                found: record.version,
+            }),
+        };
+        if let Some(why) = why {
+            return self.record_fault(FaultKind::Refused { why }, None);
+        }
+        let (leg, attempt) = (record.identity.leg, record.identity.attempt);
+        let is_known = self.reports.claims.iter().any(|known| {
+            (known.leg, known.attempt, known.record.rank, known.record.group)
+                == (leg, attempt, record.rank, record.group)
+        });
+        if !is_known {
+            self.reports.claims.push(FromStream { leg, attempt, record });
+        }
     }
 
     fn process_first_line(&mut self, text: &str) {
@@ -227,6 +252,19 @@ impl Collector {
         if hello.version != RECORD_VERSION {
             return Err(RefusedStream::Version { found: hello.version });
         }
+        self.check_identity(identity)?;
+        let known = self.digests.get(&(identity.leg, identity.attempt));
+        match known.and_then(|digests| digests.first()) {
+            Some(digest) if *digest != chain.digest() => Err(RefusedStream::ConflictingAttempt {
+                leg: identity.leg,
+                attempt: identity.attempt,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that records with `identity` belong to this run, plan and one of its legs.
+    fn check_identity(&self, identity: &AttemptIdentity) -> Result<(), RefusedStream> {
         if identity.uid != self.uid {
             return Err(RefusedStream::OtherRun {
                 found: identity.uid.chars().take(60).collect(),
@@ -239,16 +277,9 @@ impl Collector {
                 expected: self.plan_hash.clone(),
             });
         }
-        if !self.expected.has_leg(identity.leg) {
-            return Err(RefusedStream::UnknownLeg { leg: identity.leg });
-        }
-        let known = self.digests.get(&(identity.leg, identity.attempt));
-        match known.and_then(|digests| digests.first()) {
-            Some(digest) if *digest != chain.digest() => Err(RefusedStream::ConflictingAttempt {
-                leg: identity.leg,
-                attempt: identity.attempt,
-            }),
-            _ => Ok(()),
+        match self.expected.has_leg(identity.leg) {
+            true => Ok(()),
+            false => Err(RefusedStream::UnknownLeg { leg: identity.leg }),
         }
     }
 
@@ -287,6 +318,13 @@ impl Collector {
                         "the hello record of rank {} belongs to another run, plan or attempt",
                         hello.rank
                     ),
+                });
+            }
+            Record::Claim(_) => {
+                self.state = StreamState::Inside(open);
+                return self.abort_stream(FaultKind::Misplaced {
+                    reason: "a claim record is part of a worker's stream, but only the operator writes it"
+                        .to_owned(),
                 });
             }
             Record::End(end) => {
@@ -410,7 +448,7 @@ impl Collector {
                 reports.warnings.push(FromStream { leg, attempt, record });
             }
             Record::Warning(_) => reports.warnings_dropped += 1,
-            Record::Case(_) | Record::Block(_) | Record::End(_) => {}
+            Record::Case(_) | Record::Block(_) | Record::End(_) | Record::Claim(_) => {}
         }
     }
 
@@ -436,3 +474,18 @@ impl Collector {
         });
     }
 }
+
+/// Returns the claim record in `text` if the line is a stream of its own; `None` for every other line.
+fn claim_record(text: &str) -> Option<ClaimRecord> {
+    // Lines that continue a stream are not parsed twice.
+    if !text.starts_with(FIRST_LINE_START) {
+        return None;
+    }
+    match Chain::default().read(text) {
+        Ok(Record::Claim(claim)) => Some(*claim),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+/// Start of the first line of a stream.
+const FIRST_LINE_START: &str = "{\"seq\":0,";

@@ -73,8 +73,8 @@ pub enum Withheld {
         /// Why the optimization did not take effect.
         message: String,
     },
-    /// The arm differs from the baseline only in its environment, library or image, and none of these differences can
-    /// have an effect.
+    /// The arm differs from the baseline only in its environment, library, image or claims, and none of these differences
+    /// can have an effect.
     #[snafu(display("NotEngaged: {message}"))]
     NoEffect {
         /// Why the differences cannot have an effect.

@@ -7,9 +7,9 @@ use crds::v1alpha1::{Engagement, FabricProof, SharedInterface};
 
 use super::{Comparison, Withheld};
 use crate::collect::Reports;
-use crate::plan::{LIBRARY_NOT_USED, Leg, Plan, Role, Separation};
+use crate::plan::{LIBRARY_NOT_USED, Plan, Role, Separation};
 use crate::stats::{Margin, NullCheck, StatsError, null_check};
-use crate::summarize::{CellSummary, Summary, are_inert};
+use crate::summarize::{CellSummary, ObtainedDevices, Summary, are_inert};
 
 /// Removes every verdict that must not be reported and records the reason.
 pub(super) fn withhold_verdicts(
@@ -175,7 +175,7 @@ fn not_engaged(summary: &Summary, comparison: &Comparison) -> Option<Withheld> {
     })
 }
 
-/// Why a variant that differs from the baseline only in its environment, library or image has no verdict: none of these
+/// Why a variant that differs from the baseline only in its environment, library, image or claims has no verdict: none of these
 /// differences can have an effect.
 fn no_effect(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Option<Withheld> {
     let scenario = plan.scenarios.get(comparison.scenario)?;
@@ -225,34 +225,54 @@ fn identity_reason(plan: &Plan, summary: &Summary, comparison: &Comparison) -> S
         .unwrap_or_else(|| "same plan as the baseline".to_owned())
 }
 
-/// Arms with different images are measured in separate legs, which are comparable only on the same nodes and devices.
-/// Only the comparison's rounds count. A round measures every pair of workers, so a rank need not be on the same node
-/// in the legs of both arms.
+/// Arms with different images or claims are measured in separate legs, which are comparable only on the same nodes and
+/// devices; arms with different claims are comparable on other devices of the same nodes. The devices of an arm must be the
+/// same in all its legs. Only the comparison's rounds count. A round measures every pair of workers, so a rank need not be
+/// on the same node in the legs of both arms.
 fn different_devices(plan: &Plan, reports: &Reports, comparison: &Comparison) -> Option<Withheld> {
-    if plan.arms.get(comparison.arm)?.separation != Separation::Image {
+    let (arm, reference) = (plan.arms.get(comparison.arm)?, plan.arms.get(plan.baseline)?);
+    if !arm.separation.is_leg() {
         return None;
     }
+    let same_claims = arm.claims == reference.claims;
     let last_round = comparison.ended.map_or(u32::MAX, |ended| ended.rounds);
-    let legs = |arm: usize| -> BTreeSet<u32> {
-        let has_arm = |leg: &&Leg| {
-            let first_round = leg.rounds.first().map_or(0, |round| round.round);
-            first_round <= last_round && leg.arms.iter().any(|(index, _)| *index == arm)
-        };
-        plan.legs.iter().filter(has_arm).map(|leg| leg.leg).collect()
-    };
     let machines = |arm: usize| -> BTreeSet<String> {
-        let legs = legs(arm);
+        let legs: BTreeSet<u32> = plan.legs_of_arm(arm, last_round).map(|leg| leg.leg).collect();
         let hellos = reports.hellos.iter().filter(|hello| legs.contains(&hello.leg));
         let machine = hellos.map(|hello| {
             let environment = &hello.record.environment;
-            let devices = environment.rdma_devices.join(" ");
-            format!("{} [{devices}]", environment.node_or_hostname())
+            match same_claims {
+                true => {
+                    let devices = environment.rdma_devices.join(" ");
+                    format!("{} [{devices}]", environment.node_or_hostname())
+                }
+                false => environment.node_or_hostname().to_owned(),
+            }
         });
         machine.collect()
     };
     let (own, baseline) = (machines(comparison.arm), machines(plan.baseline));
-    let differs = own.symmetric_difference(&baseline).next()?;
-    Some(Withheld::DifferentDevices {
-        message: format!("only one of the two ran on {differs}"),
-    })
+    if let Some(differs) = own.symmetric_difference(&baseline).next() {
+        return Some(Withheld::DifferentDevices {
+            message: format!("only one of the two ran on {differs}"),
+        });
+    }
+    let claimed = [comparison.arm, plan.baseline].map(|index| {
+        let claims = plan.arms.get(index)?.claims.is_some();
+        claims.then(|| ObtainedDevices::new(plan, reports, index, last_round))
+    });
+    let [Some(own), Some(baseline)] = &claimed else {
+        return None;
+    };
+    let changed = [(arm, own), (reference, baseline)]
+        .into_iter()
+        .find_map(|(arm, devices)| {
+            let changed = devices.changed()?;
+            Some(format!("only some legs of {} had {changed}", arm.name))
+        });
+    let message = changed.or_else(|| {
+        let differs = own.differs_from(baseline).filter(|_| same_claims)?;
+        Some(format!("only one of the two had {differs}"))
+    })?;
+    Some(Withheld::DifferentDevices { message })
 }

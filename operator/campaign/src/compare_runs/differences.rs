@@ -13,7 +13,7 @@ use crate::plan::{Arm, PlannedScenario};
 type Property = (&'static str, fn(&FinishedRun<'_>) -> String);
 
 /// Properties on which comparable runs must agree, in the order in which differences are reported.
-const PROPERTIES: [Property; 22] = [
+const PROPERTIES: [Property; 23] = [
     ("workers", |run| run.plan.workers.to_string()),
     ("arms", |run| list(variants(run).map(|arm| arm.name.clone()))),
     ("baseline", |run| {
@@ -77,6 +77,9 @@ const PROPERTIES: [Property; 22] = [
     }),
     ("memory and NICs", |run| {
         list(run.evaluation.summary.environment.device_pairs.iter().cloned())
+    }),
+    ("claimed devices", |run| {
+        list(run.evaluation.summary.environment.claims.iter().cloned())
     }),
     ("provider", |run| {
         let arms = run.evaluation.summary.environment.arms.iter();

@@ -43,7 +43,9 @@ fn separations(run: &ValidatedRun, arms: &[Arm]) -> BTreeSet<Separation> {
 }
 
 fn separation(variant: &ValidatedVariant, baseline: &ValidatedVariant) -> Separation {
-    if variant.image != baseline.image {
+    if variant.claims != baseline.claims {
+        Separation::Claims
+    } else if variant.image != baseline.image {
         Separation::Image
     } else if variant.process != baseline.process {
         Separation::Environment
@@ -57,6 +59,7 @@ fn control_arm(baseline: &ValidatedVariant, separation: Separation) -> Arm {
         Separation::Tuning => CONTROL_PREFIX.to_owned(),
         Separation::Environment => format!("{CONTROL_PREFIX}-environment"),
         Separation::Image => format!("{CONTROL_PREFIX}-image"),
+        Separation::Claims => format!("{CONTROL_PREFIX}-claims"),
     };
     Arm {
         name,
@@ -76,6 +79,7 @@ impl Arm {
             control,
             separation,
             image: variant.image.clone(),
+            claims: variant.claims.clone(),
             process: variant.process.clone(),
             inject_max_bytes: variant.tuning.inject_max_bytes,
             doorbell_max_batch: variant.tuning.doorbell_max_batch,

@@ -31,6 +31,10 @@ const INTEGRITY_CASE_BYTES: u64 = 1024;
 const TIMED_SAMPLES: u64 = 100_000;
 /// Size in bytes of the `hello` record of one worker: at most one line.
 const HELLO_BYTES: u64 = crds::record::MAX_LINE_BYTES as u64;
+/// Size in bytes of a claim record, excluding its devices.
+const CLAIM_BYTES: u64 = 600;
+/// Size in bytes of one device in a claim record.
+const CLAIMED_DEVICE_BYTES: u64 = 256;
 /// Size in bytes of the `endpoints` record of one arm at one worker, excluding its rails.
 const ENDPOINTS_BYTES: u64 = 3072;
 /// Size in bytes of one rail in an `endpoints` record.
@@ -170,7 +174,18 @@ pub(super) fn leg_overhead_bytes(plan: &Plan, arms: u64) -> u64 {
     let endpoints = ENDPOINTS_BYTES + plan.rails() * ENDPOINTS_RAIL_BYTES;
     // The runner shortens a longer record to the maximum length of a line.
     let endpoints = endpoints.min(crds::record::MAX_LINE_BYTES as u64);
-    u64::from(plan.workers) * (HELLO_BYTES + arms * endpoints) + configurations_bytes(plan, arms)
+    u64::from(plan.workers) * (HELLO_BYTES + arms * endpoints + claims_bytes(plan))
+        + configurations_bytes(plan, arms)
+}
+
+/// Size in bytes of the claim records of a worker, for the arm that claims the most devices.
+fn claims_bytes(plan: &Plan) -> u64 {
+    let claims = plan.arms.iter().filter_map(|arm| arm.claims.as_ref());
+    let bytes = claims.map(|claims| {
+        let devices = u64::from(claims.devices()) * CLAIMED_DEVICE_BYTES;
+        u64::from(claims.groups) * (CLAIM_BYTES + devices)
+    });
+    bytes.max().unwrap_or(0)
 }
 
 /// Size in bytes of the configuration records of a leg with `arms` arms, if most workers have the same configuration.

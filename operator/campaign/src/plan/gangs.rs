@@ -1,6 +1,7 @@
 //! Groups the arms into gangs of pods and assigns them to instrument processes.
 
 use crds::assignment::InstrumentProcess;
+use crds::v1alpha1::Claims;
 
 use super::{Arm, Separation};
 
@@ -11,14 +12,16 @@ pub(super) struct Gang {
     pub name: String,
     /// Pod image.
     pub image: Option<String>,
+    /// Devices that the workers claim.
+    pub claims: Option<Claims>,
     /// Instrument processes of each worker.
     pub processes: Vec<InstrumentProcess>,
     /// Arms of the gang, each as an index in the plan and an index into `processes`.
     pub arms: Vec<(usize, u32)>,
 }
 
-/// Groups `arms` into one gang per image, plus a separate gang for the image control arm. The baseline's gang comes
-/// first.
+/// Groups `arms` into one gang for each combination of image and claims, plus a separate gang for each control arm of
+/// legs. The baseline's gang comes first.
 pub(super) fn plan(arms: &[Arm], baseline: usize) -> Vec<Gang> {
     let mut gangs: Vec<Gang> = Vec::new();
     let first = arms.get(baseline).map(|arm| (baseline, arm));
@@ -32,6 +35,7 @@ pub(super) fn plan(arms: &[Arm], baseline: usize) -> Vec<Gang> {
                 gangs.push(Gang {
                     name,
                     image: arm.image.clone(),
+                    claims: arm.claims.clone(),
                     processes: Vec::new(),
                     arms: Vec::new(),
                 });
@@ -49,8 +53,12 @@ pub(super) fn plan(arms: &[Arm], baseline: usize) -> Vec<Gang> {
 
 fn gang_name(arm: &Arm) -> String {
     match arm.control {
-        Some(Separation::Image) => arm.name.clone(),
-        _ => format!("image {}", arm.image.as_deref().unwrap_or_default()),
+        Some(control) if control.is_leg() => arm.name.clone(),
+        _ => {
+            let image = arm.image.as_deref().unwrap_or_default();
+            let claims = arm.claims.iter().map(|claims| format!(", {claims}"));
+            format!("image {image}{}", claims.collect::<String>())
+        }
     }
 }
 

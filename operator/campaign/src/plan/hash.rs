@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::sync::OnceLock;
 
+use crds::assignment::AttemptIdentity;
 use crds::record::hex;
 use sha2::{Digest, Sha256};
 
@@ -19,6 +20,17 @@ impl HashedPlan {
     /// SHA-256 of the plan's JSON (fields in declaration order, maps sorted), in hexadecimal.
     pub fn hash(&self) -> &str {
         self.hash.get_or_init(|| hash(&self.plan))
+    }
+
+    /// Identity of attempt `attempt` at leg `leg` of the run with `uid`.
+    pub fn identity(&self, uid: &str, leg: u32, attempt: u32) -> AttemptIdentity {
+        AttemptIdentity {
+            run: self.plan.run.clone(),
+            uid: uid.to_owned(),
+            plan_hash: self.hash().to_owned(),
+            leg,
+            attempt,
+        }
     }
 }
 

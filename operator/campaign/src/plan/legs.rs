@@ -123,6 +123,7 @@ fn split(
     let empty = |legs: &Vec<Leg>| Leg {
         leg: u32::try_from(legs.len()).unwrap_or(u32::MAX),
         image: gang.image.clone(),
+        claims: gang.claims.clone(),
         processes: gang.processes.clone(),
         arms: gang.arms.clone(),
         rounds: Vec::new(),

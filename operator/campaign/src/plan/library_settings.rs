@@ -9,7 +9,8 @@ use super::Arm;
 /// Whether `arm` differs from `baseline` at most in settings of the library of its transport: the transport itself, the
 /// directory of its library, variables that only such libraries read, and how messages are posted.
 pub(super) fn differ_only_in_them(arm: &Arm, baseline: &Arm) -> bool {
-    arm.image == baseline.image && other_variables(&arm.process) == other_variables(&baseline.process)
+    (&arm.image, &arm.claims) == (&baseline.image, &baseline.claims)
+        && other_variables(&arm.process) == other_variables(&baseline.process)
 }
 
 /// The environment variables of `process` that may change more than the library of its transport.

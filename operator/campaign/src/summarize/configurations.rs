@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crds::record::{ConfigurationRecord, EndpointsRecord, LoadedFile, VariableFacts};
 
+use super::claims::ObtainedDevices;
 use super::differences::UcxLanes;
 use crate::collect::Reports;
 use crate::plan::Plan;
@@ -26,21 +27,33 @@ pub(super) struct Configuration<'a> {
 /// Arm, command scenario and rank. The scenario is `None` for the instrument process.
 type Key<'a> = (usize, Option<&'a str>, u32);
 
-/// Configurations by arm, command scenario and rank.
-#[derive(Debug, Default)]
-pub(super) struct ConfigurationIndex<'a>(BTreeMap<Key<'a>, Configuration<'a>>);
+/// Configurations by arm, command scenario and rank, and the devices that the arms' claims obtained.
+#[derive(Default)]
+pub(super) struct ConfigurationIndex<'a> {
+    configurations: BTreeMap<Key<'a>, Configuration<'a>>,
+    /// By arm.
+    devices: BTreeMap<usize, ObtainedDevices<'a>>,
+}
 
 impl<'a> ConfigurationIndex<'a> {
     /// Indexes the records in `reports`. Arms that the plan does not contain are ignored.
     pub fn new(plan: &Plan, reports: &'a Reports) -> Self {
         let mut index = Self::from_records(plan, reports.configurations.iter().map(|from| &from.record));
         index.add_lanes(plan, reports.endpoints.iter().map(|from| &from.record));
+        let claiming = plan
+            .arms
+            .iter()
+            .enumerate()
+            .filter(|(_, arm)| arm.claims.is_some());
+        index.devices = claiming
+            .map(|(arm, _)| (arm, ObtainedDevices::new(plan, reports, arm, u32::MAX)))
+            .collect();
         index
     }
 
     /// Adds the lanes in `endpoints` to the configurations of the instrument processes.
     pub fn add_lanes(&mut self, plan: &Plan, endpoints: impl Iterator<Item = &'a EndpointsRecord> + Clone) {
-        for ((arm, scenario, rank), configuration) in &mut self.0 {
+        for ((arm, scenario, rank), configuration) in &mut self.configurations {
             let Some(arm) = plan.arms.get(*arm).filter(|_| scenario.is_none()) else {
                 continue;
             };
@@ -73,8 +86,8 @@ impl<'a> ConfigurationIndex<'a> {
     /// Adds a part of a configuration. If a later leg or attempt recorded another configuration, the first facts about a
     /// variable count, and the loaded files are unknown.
     fn add(&mut self, key: Key<'a>, record: &'a ConfigurationRecord) {
-        let is_new = !self.0.contains_key(&key);
-        let configuration = self.0.entry(key).or_default();
+        let is_new = !self.configurations.contains_key(&key);
+        let configuration = self.configurations.entry(key).or_default();
         for variable in &record.variables {
             configuration.variables.entry(&variable.name).or_insert(variable);
         }
@@ -89,6 +102,11 @@ impl<'a> ConfigurationIndex<'a> {
         }
     }
 
+    /// Devices that the claims of `arm` obtained; `None` if it claims none.
+    pub fn devices(&self, arm: usize) -> Option<&ObtainedDevices<'a>> {
+        self.devices.get(&arm)
+    }
+
     /// Configurations of `arm` in the command scenario `scenario`, or of its instrument process, each with the
     /// configuration of `reference` at the same rank.
     pub fn pairs(
@@ -98,7 +116,7 @@ impl<'a> ConfigurationIndex<'a> {
         scenario: Option<&str>,
     ) -> Vec<(u32, &Configuration<'a>, &Configuration<'a>)> {
         let of_arm = |arm: usize| {
-            let all = self.0.iter();
+            let all = self.configurations.iter();
             all.filter(move |((one, of, _), _)| *one == arm && *of == scenario)
         };
         let pairs = of_arm(arm).filter_map(|((_, _, rank), configuration)| {

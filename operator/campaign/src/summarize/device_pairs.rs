@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crds::record::{FabricFacts, Locality, RailFacts};
 
 use super::endpoints::EndpointIndex;
-use crate::plan::Plan;
+use crate::plan::{Arm, Plan};
 
 /// Maximum number of NICs or ranks that a warning lists.
 const MAX_LISTED: usize = 8;
@@ -51,8 +51,8 @@ pub(super) fn by_rank(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String>
     lines.collect()
 }
 
-/// Warnings about NICs that are not near their memory, and about arms whose NICs differ from the baseline's NICs: one
-/// warning for each problem, with the NICs and ranks that it affects.
+/// Warnings about NICs that are not near their memory, and about arms whose NICs differ from the baseline's NICs although
+/// they claim the same devices: one warning for each problem, with the NICs and ranks that it affects.
 ///
 /// The position relative to host memory is often unknown in virtual machines, and the threads can run on any NUMA node,
 /// so there is no warning if only that position is unknown.
@@ -61,7 +61,12 @@ pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String
     let mut far: BTreeMap<String, (BTreeSet<&str>, BTreeSet<u32>)> = BTreeMap::new();
     for (arm, rank, facts) in endpoints.all() {
         let baseline = endpoints.first(rank, plan.baseline);
-        if let (Some(arm), Some(baseline)) = (plan.arms.get(arm), baseline)
+        let is_comparable = |arm: &Arm| {
+            plan.arms
+                .get(plan.baseline)
+                .is_some_and(|one| one.claims == arm.claims)
+        };
+        if let (Some(arm), Some(baseline)) = (plan.arms.get(arm).filter(|arm| is_comparable(arm)), baseline)
             && device_pairs(facts) != device_pairs(baseline)
         {
             let warning = format!(

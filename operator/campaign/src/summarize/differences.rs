@@ -1,6 +1,6 @@
-//! Evidence that the environment variables, the library or the image in which an arm differs from the baseline can have
-//! an effect: whether the loaded libraries know the variables, whether their effective values differ, and whether other
-//! files were loaded. Performs no I/O.
+//! Evidence that the environment variables, the library, the image or the device claims in which an arm differs from the
+//! baseline can have an effect: whether the loaded libraries know the variables, whether their effective values differ, and
+//! whether other files were loaded or other devices obtained. Performs no I/O.
 
 use std::collections::BTreeSet;
 
@@ -8,6 +8,7 @@ use crds::record::{VariableFacts, VariableKnowledge};
 use crds::v1alpha1::Engagement;
 use serde::Serialize;
 
+use super::claims;
 use super::configurations::{Configuration, ConfigurationIndex};
 use crate::plan::{Arm, Plan, PlannedScenario, Separation};
 
@@ -21,7 +22,7 @@ const HASH_DIGITS: usize = 12;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DifferenceEvidence {
-    /// The variable as `NAME=VALUE`, or as `NAME` if the arm does not set it; `library` or `image`.
+    /// The variable as `NAME=VALUE`, or as `NAME` if the arm does not set it; `library`, `image` or `claims`.
     pub subject: String,
     /// What is known about the difference.
     pub finding: DifferenceFinding,
@@ -34,11 +35,11 @@ pub struct DifferenceEvidence {
 /// What is known about a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum DifferenceFinding {
-    /// A loaded library reads the variable, or other files were loaded.
+    /// A loaded library reads the variable, other files were loaded, or other devices were obtained.
     Known,
     /// It cannot be determined whether the difference has an effect.
     Unassessed,
-    /// The effective value of the variable, or the loaded files, are those of the baseline.
+    /// The effective value of the variable, the loaded files, or the devices, are those of the baseline.
     Unchanged,
     /// The loaded library has no variable with this name.
     Unknown,
@@ -46,7 +47,7 @@ pub enum DifferenceFinding {
     NotLoaded,
 }
 
-/// Assesses the differences between `arm` and the baseline in their environment variables, library and image in
+/// Assesses the differences between `arm` and the baseline in their environment variables, library, image and claims in
 /// `scenario`. Empty for the baseline, for control arms, and for arms that share a process with the baseline.
 pub(super) fn assess(
     plan: &Plan,
@@ -80,6 +81,16 @@ pub(super) fn assess(
     }
     if own.image != baseline.image {
         found.push(image(&pairs));
+    }
+    let devices = |arm| configurations.devices(arm);
+    if own.claims != baseline.claims
+        && let (Some(claims), Some(devices_of_arm)) = (&own.claims, devices(arm))
+        && let (Some(baseline_claims), Some(devices_of_baseline)) = (&baseline.claims, devices(plan.baseline))
+    {
+        found.push(claims::difference(
+            (claims, devices_of_arm),
+            (baseline_claims, devices_of_baseline),
+        ));
     }
     found
 }

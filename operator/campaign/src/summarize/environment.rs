@@ -6,8 +6,8 @@ use crds::record::{FabricFacts, HelloRecord};
 use crds::v1alpha1::EnvironmentSummary;
 use serde::Serialize;
 
-use super::device_pairs;
 use super::endpoints::EndpointIndex;
+use super::{claims, device_pairs};
 use crate::collect::{CaseOutcome, Reports};
 use crate::distinct::distinct;
 use crate::plan::Plan;
@@ -30,6 +30,10 @@ pub struct Environment {
     /// Memory and NICs of the baseline rails, with the rank unless they are the same at all ranks. Empty if no rail
     /// uses a PCI device.
     pub device_pairs: Vec<String>,
+    /// Devices that the workers of each arm obtained from their claims, such as `aligned: gpu-0, rdmap16s27 (same PCI root
+    /// complex)`. Empty if no arm claims devices.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<String>,
 }
 
 /// A worker in one leg.
@@ -91,6 +95,7 @@ pub(super) fn environment(plan: &Plan, reports: &Reports, endpoints: &EndpointIn
             .filter_map(|arm| endpoints_of(&arm.name))
             .collect(),
         device_pairs: device_pairs::by_rank(plan, endpoints),
+        claims: claims::by_arm(plan, reports),
         workers,
     }
 }

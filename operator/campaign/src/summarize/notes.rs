@@ -7,7 +7,7 @@ use crds::record::WarningReason;
 
 use super::configurations::ConfigurationIndex;
 use super::endpoints::EndpointIndex;
-use super::{device_pairs, differences, load, offload, settings, windows};
+use super::{claims, device_pairs, differences, load, offload, settings, windows};
 use crate::collect::{CaseOutcome, Reports};
 use crate::plan::Plan;
 use crate::plan_check::libraries;
@@ -102,6 +102,7 @@ pub(super) fn warnings(
             .chain(load::warnings(plan, reports))
             .chain(worker_warnings)
             .chain(device_pairs::warnings(plan, endpoints))
+            .chain(claims::warnings(reports))
             .chain(libraries::differences(plan))
             .chain(more),
     )

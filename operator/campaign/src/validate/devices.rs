@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, TransportSpec};
 
+use super::claims;
 use super::reporter::Reporter;
-use super::{ProblemKind, ScenarioProblem, ValidatedScenario};
+use super::{ClaimsProblem, ProblemKind, ScenarioProblem, ValidatedScenario};
 
 /// Maximum number of rails of a worker, over all its GPUs.
 const MAX_RAILS: u32 = 64;
@@ -19,12 +20,13 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
         let max = MAX_RAILS;
         report.add("spec.devices.gpus", ProblemKind::TooManyRails { rails, max });
     }
-    if spec.transports().any(TransportSpec::uses_efa) && rails > spec.resources.efas {
-        let efas = spec.resources.efas;
-        report.add(
-            "spec.transport.libfabric.rails",
-            ProblemKind::MoreRailsThanEfas { rails, efas },
-        );
+    let (efas, devices) = (spec.resources.efas, claims::fewest_devices(spec));
+    if spec.transports().any(TransportSpec::uses_efa) && rails > efas.saturating_add(devices) {
+        let problem: ProblemKind = match devices {
+            0 => ProblemKind::MoreRailsThanEfas { rails, efas },
+            devices => ClaimsProblem::FewerDevicesThanRails { rails, devices }.into(),
+        };
+        report.add("spec.transport.libfabric.rails", problem);
     }
     check_nics(spec, rails, report);
     if !spec.placement.align.is_none() && !spec.transports().any(TransportSpec::uses_nics) {
@@ -50,7 +52,7 @@ fn check_gpus(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: 
     let mut seen = BTreeSet::new();
     for (index, gpu) in gpus.iter().enumerate() {
         let path = format!("spec.devices.gpus[{index}]");
-        if *gpu >= spec.resources.gpus {
+        if *gpu >= spec.resources.gpus.saturating_add(claims::fewest_devices(spec)) {
             let requested = spec.resources.gpus;
             report.add(path, ProblemKind::UnknownGpu { gpu: *gpu, requested });
         } else if !seen.insert(gpu) {

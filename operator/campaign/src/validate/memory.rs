@@ -1,15 +1,13 @@
 //! Computes the memory of a process, and validates memory kinds: huge pages and GPUs must be requested, and messages in
 //! device memory cannot be injected.
 
-use std::collections::BTreeSet;
-
 use crds::assignment::ScenarioAssignment;
 use crds::assignment::memory::scenarios_by_area;
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRunSpec, ManyToMany, MemoryKind};
 
 use super::reporter::Reporter;
-use super::{ProblemKind, ValidatedScenario, ValidatedVariant};
+use super::{ProblemKind, ValidatedScenario, ValidatedVariant, claims};
 use crate::posting::Posting;
 
 const HUGE_PAGE_BYTES: u64 = 2 << 20;
@@ -23,7 +21,7 @@ pub(super) fn check(
 ) {
     check_huge_pages(spec, variants, scenarios, report);
     for scenario in scenarios {
-        if spec.resources.gpus == 0 && scenario.assignment.needs_gpu() {
+        if spec.resources.gpus == 0 && claims::fewest_devices(spec) == 0 && scenario.assignment.needs_gpu() {
             let path = field_with(scenario, MemoryKind::Cuda);
             let path = path.unwrap_or_else(|| format!("spec.scenarios[{}].memory", scenario.index));
             report.add(path, ProblemKind::NoGpu);
@@ -133,9 +131,8 @@ pub(super) fn bytes_per_process(
 /// Maximum number of instrument processes of one worker: one for each environment, and a second one for the baseline if
 /// environments are compared and a control is requested.
 fn processes_of_a_worker(spec: &BenchmarkRunSpec, variants: &[ValidatedVariant]) -> u64 {
-    let images: BTreeSet<_> = variants.iter().map(|variant| &variant.image).collect();
-    let processes = images.into_iter().map(|image| {
-        let gang = variants.iter().filter(|variant| variant.image == *image);
+    let processes = variants.iter().map(|first| {
+        let gang = variants.iter().filter(|variant| variant.shares_pods(first));
         let mut environments: Vec<_> = Vec::new();
         for variant in gang {
             if !environments.contains(&&variant.process) {

@@ -1,5 +1,6 @@
 //! Problems in a run's spec: the field path, the cause and the fix.
 
+mod claims;
 mod command;
 mod parameter_serving;
 mod scenarios;
@@ -14,6 +15,7 @@ use crds::units::{Duration, Size};
 use crds::v1alpha1::{Metric, RpcChannel, RpcPattern};
 use snafu::Snafu;
 
+pub use claims::ClaimsProblem;
 pub use command::CommandProblem;
 pub use parameter_serving::ServingProblem;
 pub use scenarios::ScenarioProblem;
@@ -53,6 +55,12 @@ impl std::error::Error for Problems {}
 /// Cause and fix of a problem.
 #[derive(Clone, Debug, PartialEq, Snafu)]
 pub enum ProblemKind {
+    /// A problem of device claims.
+    #[snafu(transparent)]
+    Claims {
+        /// Cause and fix.
+        source: ClaimsProblem,
+    },
     /// A problem of a command.
     #[snafu(transparent)]
     Command {

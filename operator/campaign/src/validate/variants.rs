@@ -22,6 +22,7 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
     let expanded = spec.variants.iter().map(|variant| ValidatedVariant {
         name: variant.name.clone(),
         image: variant.image.clone().or_else(|| spec.image.clone()),
+        claims: variant.claims.clone().or_else(|| spec.resources.claims.clone()),
         process: InstrumentProcess {
             env: variant
                 .env

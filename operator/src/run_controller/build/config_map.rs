@@ -1,7 +1,7 @@
 //! The worker assignment for an attempt, in an immutable ConfigMap. Performs no I/O.
 
 use campaign::plan::{AssignmentInputs, assignment};
-use crds::assignment::{Assignment, AttemptIdentity, MAX_ASSIGNMENT_BYTES, Rendezvous};
+use crds::assignment::{Assignment, MAX_ASSIGNMENT_BYTES, Rendezvous};
 use k8s_openapi::api::core::v1::ConfigMap;
 use snafu::{ResultExt, ensure};
 
@@ -40,13 +40,7 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> Result<ConfigMap, BuildError
 /// devices.
 fn build_assignment(attempt: &AttemptInputs<'_>) -> Assignment {
     let uid = attempt.uid();
-    let identity = AttemptIdentity {
-        run: attempt.plan.run.clone(),
-        uid: uid.to_owned(),
-        plan_hash: attempt.plan.hash().to_owned(),
-        leg: attempt.id.leg,
-        attempt: attempt.id.attempt,
-    };
+    let identity = attempt.plan.identity(uid, attempt.id.leg, attempt.id.attempt);
     let pending_deadline = attempt.run.spec.run_policy.pending_deadline_seconds;
     let rendezvous = Rendezvous {
         host: names::coordinator(uid, attempt.id),

@@ -11,7 +11,7 @@ use crate::run_controller::attempt_id::AttemptId;
 /// still distinguishes their objects.
 const DIGITS: usize = 10;
 
-/// Returns the name that the ConfigMap, the Service and the Job of `attempt` share: at most 37 characters. `uid` is the
+/// Returns the name that all objects of `attempt` share: at most 37 characters. `uid` is the
 /// run's UID.
 pub fn attempt(uid: &str, attempt: AttemptId) -> String {
     let AttemptId { leg, attempt } = attempt;

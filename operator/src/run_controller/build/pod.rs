@@ -2,14 +2,14 @@
 
 use k8s_openapi::api::core::v1::{
     ConfigMapVolumeSource, Container, EmptyDirVolumeSource, LocalObjectReference,
-    PersistentVolumeClaimVolumeSource, PodSpec, PodTemplateSpec, Volume, VolumeMount,
+    PersistentVolumeClaimVolumeSource, PodSpec, PodTemplateSpec, ResourceRequirements, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::config_map::ASSIGNMENT_KEY;
 use super::resources::WorkerResources;
-use super::{AttemptInputs, WORKER_CONTAINER, affinity, image, library, runner_volume, security};
+use super::{AttemptInputs, WORKER_CONTAINER, affinity, claims, image, library, runner_volume, security};
 use crds::names;
 use crds::units::Size;
 
@@ -56,6 +56,7 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> PodTemplateSpec {
             image_pull_secrets: (!secrets.is_empty()).then_some(secrets),
             init_containers: init_containers(attempt),
             node_selector: (!placement.node_selector.is_empty()).then(|| placement.node_selector.clone()),
+            resource_claims: claims::of_pod(attempt),
             priority_class_name: placement.priority_class_name.clone(),
             restart_policy: Some("Never".to_owned()),
             security_context: Some(security::pod(attempt.config.ipc_lock)),
@@ -109,7 +110,10 @@ fn worker(attempt: &AttemptInputs<'_>, resources: &WorkerResources) -> Container
         command: needs_installer.then(|| vec![runner_volume::runner_path()]),
         args: Some(arguments.into_iter().chain([file]).collect()),
         env: Some(image::environment(attempt)),
-        resources: Some(resources.requirements()),
+        resources: Some(ResourceRequirements {
+            claims: claims::of_container(attempt),
+            ..resources.requirements()
+        }),
         security_context: Some(security::worker(attempt.config.ipc_lock)),
         termination_message_path: Some(TERMINATION_LOG.to_owned()),
         // If the runner cannot write its end record, the end of its log is reported instead.

@@ -1,4 +1,4 @@
-//! Resources of a worker. Requests equal limits, and all arms have the same resources. Performs no I/O.
+//! Compute resources of a worker. Requests equal limits, and all arms have the same resources. Performs no I/O.
 
 use std::collections::BTreeMap;
 

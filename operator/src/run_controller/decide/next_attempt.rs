@@ -70,7 +70,7 @@ pub(super) fn create_prerequisites(inputs: &Inputs<'_>, job: &JobState) -> Decis
 fn permanently_rejected(inputs: &Inputs<'_>) -> Option<Decision> {
     let rejected = inputs.observed.creation_rejected.as_ref();
     let rejected = rejected.filter(|rejected| rejected.permanent)?;
-    let (state, phase) = transitions::abandoned(inputs, Reason::FailedCreate, &rejected.message);
+    let (state, phase) = transitions::abandoned(inputs, rejected.reason, &rejected.message);
     Some(inputs.record_progress(state, phase))
 }
 

@@ -36,7 +36,7 @@ impl Waiting {
     }
 
     pub(super) fn for_rejected_creation(rejected: &CreationRejected) -> Self {
-        Self::new(Reason::FailedCreate, rejected.message.clone())
+        Self::new(rejected.reason, rejected.message.clone())
     }
 
     /// Creates the reason for a run that is waiting for pods that the cluster has not created in time.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use campaign::collect::Reports;
 use campaign::pilot::operation_counts;
 use campaign::plan::HashedPlan;
+use crds::v1alpha1::Reason;
 use futures::future::OptionFuture;
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -28,10 +29,21 @@ impl Reconciler<'_> {
         id: AttemptId,
         nodes: &[String],
     ) -> Result<StepResult, ReconcileError> {
-        let (AttemptObjects { prerequisites, job }, plan) = match self.build_objects(id, nodes) {
+        let (objects, plan) = match self.build_objects(id, nodes) {
             Ok(objects) => objects,
             Err(result) => return Ok(result),
         };
+        let AttemptObjects {
+            claim_template,
+            prerequisites,
+            job,
+        } = objects;
+        // A queue computes the devices that a Job needs from the template, so the template exists before the Job.
+        if let Some(template) = claim_template
+            && let Some(result) = self.create_claim_template(&template, plan.hash(), nodes).await?
+        {
+            return Ok(result);
+        }
         // A queued Job is created before its prerequisites, because its creation time determines its position in the
         // queue, and it has no pods until the queue admits it.
         let queued = job.spec.as_ref().and_then(|spec| spec.suspend) == Some(true);
@@ -147,22 +159,27 @@ impl Reconciler<'_> {
         });
         match built {
             Ok(objects) => Ok((objects, plan)),
-            Err(error) => Err(self.note_rejection(error.to_string(), true)),
+            Err(error) => Err(self.note_rejection(Reason::FailedCreate, error.to_string(), true)),
         }
     }
 
-    fn handle_create_error(&mut self, error: ApplyError) -> Result<StepResult, ReconcileError> {
-        match error {
-            ApplyError::Foreign { .. } => Ok(self.note_rejection(error.to_string(), true)),
-            ApplyError::Altered { .. } => Ok(self.note_rejection(error.to_string(), false)),
-            ApplyError::Rejected { permanent, .. } => Ok(self.note_rejection(error.to_string(), permanent)),
-            ApplyError::Api { .. } => Err(error.into()),
-        }
+    pub(super) fn handle_create_error(&mut self, error: ApplyError) -> Result<StepResult, ReconcileError> {
+        let permanent = match error {
+            ApplyError::Foreign { .. } => true,
+            ApplyError::Altered { .. } => false,
+            ApplyError::Rejected { permanent, .. } => permanent,
+            ApplyError::Api { .. } => return Err(error.into()),
+        };
+        Ok(self.note_rejection(Reason::FailedCreate, error.to_string(), permanent))
     }
 
-    fn note_rejection(&mut self, message: String, permanent: bool) -> StepResult {
+    pub(super) fn note_rejection(&mut self, reason: Reason, message: String, permanent: bool) -> StepResult {
         warn!(run = %self.snapshot.key, permanent, "an object could not be created: {message}");
-        let rejected = CreationRejected { message, permanent };
+        let rejected = CreationRejected {
+            reason,
+            message,
+            permanent,
+        };
         self.session.creation_rejected = Some((rejected, Instant::now()));
         StepResult::Continue
     }

@@ -94,6 +94,10 @@ impl Stream {
                 return;
             }
         };
+        if matches!(record, Record::Claim(_)) {
+            self.fault = Some("the log contains a claim record, which only the operator writes".to_owned());
+            return;
+        }
         if let Record::Hello(hello) = &record {
             let AttemptId { leg, attempt } = self.attempt;
             let identity = &hello.identity;
@@ -182,7 +186,8 @@ impl Stream {
 mod tests {
     use crds::assignment::AttemptIdentity;
     use crds::record::{
-        BlockRecord, ChainWriter, HelloRecord, HostEnvironment, RECORD_VERSION, WarningReason, WarningRecord,
+        BlockRecord, ChainWriter, ClaimRecord, HelloRecord, HostEnvironment, RECORD_VERSION, WarningReason,
+        WarningRecord,
     };
 
     use super::*;
@@ -213,6 +218,36 @@ mod tests {
         let mut writer = ChainWriter::default();
         let lines = records.iter().map(|record| writer.line(record).unwrap());
         lines.collect::<String>().into_bytes()
+    }
+
+    #[test]
+    fn a_worker_cannot_claim_devices_in_its_log() {
+        let claim = Record::Claim(Box::new(ClaimRecord {
+            version: 1,
+            identity: AttemptIdentity {
+                run: "run".to_owned(),
+                uid: "uid".to_owned(),
+                plan_hash: "hash".to_owned(),
+                leg: 0,
+                attempt: 1,
+            },
+            rank: 0,
+            group: 0,
+            node: None,
+            devices: Vec::new(),
+            unread: None,
+        }));
+        for records in [[claim.clone(), end()], [warning(), claim]] {
+            let mut stream = Stream::new(FIRST, ResumePoint::default());
+            stream.feed(&lines(&records));
+            let fault = stream.fault().unwrap();
+            assert_eq!(
+                fault,
+                "the log contains a claim record, which only the operator writes"
+            );
+            let taken = String::from_utf8(stream.take(true).unwrap_or_default()).unwrap();
+            assert!(!taken.contains("claim"), "{taken}");
+        }
     }
 
     #[test]

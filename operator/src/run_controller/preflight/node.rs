@@ -62,6 +62,16 @@ pub struct Amounts {
     pub extended: BTreeMap<String, u64>,
 }
 
+impl Amounts {
+    /// The devices of device plugins, by resource name.
+    pub fn devices(&self) -> impl Iterator<Item = (&str, u64)> {
+        let extended = self.extended.iter().map(|(name, count)| (name.as_str(), *count));
+        [(resources::GPU, self.gpus), (resources::EFA, self.efas)]
+            .into_iter()
+            .chain(extended)
+    }
+}
+
 impl NodeState {
     /// Returns the state of `node`. A missing or invalid amount is treated as 0.
     pub fn from_node(node: &Node) -> Self {

@@ -34,6 +34,7 @@ fn records_an_attempt_after_its_prerequisites_are_created() {
     };
     assert_eq!(scene.decide().action, create);
     scene.creation_rejected = Some(CreationRejected {
+        reason: Reason::FailedCreate,
         message: "configmaps \"fb-x\" is forbidden: exceeded quota".to_owned(),
         permanent: false,
     });
@@ -305,6 +306,7 @@ fn pending_clock_stops_when_another_run_blocks_the_run() {
 fn permanently_rejected_creation_fails_the_run() {
     let mut scene = Scene::new();
     let rejected = |permanent| CreationRejected {
+        reason: Reason::FailedCreate,
         message: "jobs \"fb-x\" is forbidden: exceeded quota".to_owned(),
         permanent,
     };

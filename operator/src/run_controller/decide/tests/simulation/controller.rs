@@ -1,6 +1,8 @@
 //! The simulated controller. It executes decisions, its caches may be stale, and it loses its in-memory state when it
 //! restarts.
 
+use crds::v1alpha1::Reason;
+
 use super::super::super::decide;
 use super::cluster::Cluster;
 use super::invariants;
@@ -85,6 +87,7 @@ impl Controller {
                 }
                 Action::CreatePrerequisites { .. } if cluster.quota_full => {
                     self.creation_rejected = Some(CreationRejected {
+                        reason: Reason::FailedCreate,
                         message: "exceeded quota".to_owned(),
                         permanent: false,
                     });
