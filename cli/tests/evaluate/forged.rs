@@ -54,10 +54,8 @@ fn replace(value: &mut Value, path: &str, number: &Value) {
 
 /// Whether `text` contains a number that is infinite or undefined.
 fn is_undefined(text: &str) -> bool {
-    let words = text.split(|c: char| !c.is_ascii_alphanumeric());
-    words
-        .into_iter()
-        .any(|word| ["NaN", "inf", "Inf"].contains(&word))
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    words.any(|word| ["NaN", "inf", "Inf"].contains(&word))
 }
 
 /// Evaluates `records`, and renders every output.
