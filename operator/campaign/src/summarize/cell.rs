@@ -8,7 +8,8 @@ use crds::v1alpha1::{Answer, FabricProof, Metric, TransportSpec};
 use serde::Serialize;
 
 use super::configurations::ConfigurationIndex;
-use super::differences::{self, DifferenceEvidence};
+use super::difference_evidence::DifferenceEvidence;
+use super::differences;
 use super::flows::{FlowsSummary, flows};
 use super::load::completed_share;
 use super::observations::observations;

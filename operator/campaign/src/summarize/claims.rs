@@ -7,7 +7,7 @@ use std::fmt;
 use crds::record::{ClaimRecord, ClaimedDevice};
 use crds::v1alpha1::{Alignment, Claims, Engagement};
 
-use super::differences::{DifferenceEvidence, DifferenceFinding};
+use super::difference_evidence::{DifferenceEvidence, DifferenceFinding};
 use crate::collect::Reports;
 use crate::plan::Plan;
 

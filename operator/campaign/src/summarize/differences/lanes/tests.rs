@@ -2,7 +2,8 @@ use crds::record::{ConfigurationRecord, EndpointsRecord, RailFacts, VariableFact
 use crds::v1alpha1::{BenchmarkRun, Engagement};
 
 use super::super::super::configurations::ConfigurationIndex;
-use super::super::{DifferenceEvidence, DifferenceFinding, are_inert, assess};
+use super::super::super::difference_evidence::{DifferenceEvidence, DifferenceFinding};
+use super::super::{are_inert, assess};
 use super::*;
 use crate::fixture::run_from_yaml;
 use crate::plan::plan;
