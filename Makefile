@@ -106,6 +106,18 @@ cluster: ## Start a Kubernetes cluster with two nodes on this machine (needs roo
 cluster-down: ## Stop the cluster and remove everything that it created
 	@testbed/testbed down
 
+.PHONY: image-archives
+image-archives: ## Build archives of the operator and runner images in target/images (needs neither root nor Docker)
+	@.ci/setup image-archives
+	@.ci/portable images
+	@.ci/image-archives
+
+.PHONY: try-cluster
+try-cluster: ## Install the operator in the cluster of KUBECONFIG, execute a run and print its report (see docs/existing-cluster.md)
+	@.ci/setup build
+	@$(CARGO) build --locked --release --bin fabricbench
+	@.ci/try-cluster $(release)
+
 .PHONY: clean
 clean: ## Remove build results and measurements
 	$(CARGO) clean

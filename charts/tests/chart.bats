@@ -12,6 +12,15 @@ setup() { load lib/chart; }
     done
 }
 
+@test "the chart requires the oldest tested version of Kubernetes, and the documentation lists all tested ones" {
+    oldest=$("$ROOT/testbed/testbed" series | head -n 1)
+    [ "$(yq -r .kubeVersion "$CHART/Chart.yaml")" = ">=$oldest.0-0" ]
+    for series in $("$ROOT/testbed/testbed" series); do
+        version=$(FABRICBENCH_TESTBED_KUBERNETES=$series "$ROOT/testbed/testbed" version)
+        grep -qF "| ${version#v} |" "$ROOT/docs/kubernetes-versions.md" || { echo "docs/kubernetes-versions.md does not list $version"; false; }
+    done
+}
+
 @test "unit tests of the templates pass" {
     helm-unittest --strict --color=false "$CHART"
 }

@@ -11,7 +11,8 @@ cluster_up() {
     netns_check "$SITE_NETNS"
     finish_down
     port_free
-    node_count_check
+    setting_fix kubernetes "$KUBERNETES"
+    setting_fix node-count "$NODE_COUNT"
     huge_pages_up
     kubelet_dir_up
     control_network_up
@@ -26,7 +27,7 @@ cluster_up() {
     for node in $(node_names); do node_ready "$node"; done
     policies_up
     addons_up
-    say "up in $((SECONDS - started)) s: $(node_names | wc -l) nodes"
+    say "up in $((SECONDS - started)) s: $(node_names | wc -l) nodes, Kubernetes $(kubernetes_version)"
     say "export KUBECONFIG=$SITE/kubeconfig"
 }
 
@@ -48,15 +49,17 @@ finish_down() {
     chmod 700 "$SITE"
 }
 
-# node_count_check: the first `up` sets the number of nodes; later ones must use the same number.
-node_count_check() {
-    local existing
-    if [ -e "$SITE/node-count" ]; then
-        existing=$(<"$SITE/node-count")
-        [ "$existing" = "$NODE_COUNT" ] || fail "the cluster has $existing nodes, not $NODE_COUNT: run \`testbed down\` first"
+# setting_fix NAME VALUE: the first `up` of a site fixes a setting in the file NAME of its directory; later commands must use the
+# same value.
+setting_fix() {
+    local name=$1 value=$2 existing
+    if [ -e "$SITE/$name" ]; then
+        existing=$(<"$SITE/$name")
+        [ "$existing" = "$value" ] ||
+            fail "started with $name $existing, not $value: run \`testbed ${SITE_COMMAND}down\` first"
     else
-        echo "$NODE_COUNT" >"$SITE/node-count.part"
-        mv "$SITE/node-count.part" "$SITE/node-count"
+        echo "$value" >"$SITE/$name.part"
+        mv "$SITE/$name.part" "$SITE/$name"
     fi
 }
 
@@ -74,8 +77,9 @@ api_only_up() {
     netns_check "$SITE_NETNS"
     finish_down
     port_free
+    setting_fix kubernetes "$KUBERNETES"
     netns_up "$SITE_NETNS"
     api_up
-    say "up in $((SECONDS - started)) s"
+    say "up in $((SECONDS - started)) s: Kubernetes $(kubernetes_version)"
     printf '%s\n' "$SITE/kubeconfig"
 }

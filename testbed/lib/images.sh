@@ -25,12 +25,16 @@ storage_up() {
 
 # image_build IMAGE DOCKERFILE CONTEXT [BUILDAH ARGUMENT]...: builds the image if needed and prints the archive's path.
 image_build() {
-    local image=$1 dockerfile=$2 context=$3 digest archive old base stem=$CACHE/images/${1//[\/:]/_}
+    local image=$1 dockerfile=$2 context=$3 digest archive old base image_lock stem=$CACHE/images/${1//[\/:]/_}
     shift 3
     required_arguments_check "$dockerfile" "$@"
     digest=$(image_inputs "$dockerfile" "$context") || fail "failed to build $image"
     digest=$(printf '%s\n' "$digest" "$@" "$(base_archives "$@")" | sha256sum | cut -c1-16)
     archive=$stem-$digest.tar
+    # Another command may be building the same image.
+    mkdir -p "$CACHE/images"
+    exec {image_lock}>"$CACHE/images/lock"
+    flock "$image_lock"
     if [ ! -e "$archive" ]; then
         say "building image $image"
         storage_up
@@ -52,6 +56,7 @@ image_build() {
         bud rm --all >/dev/null
         bud rmi --prune >/dev/null
     fi
+    exec {image_lock}>&-
     printf '%s\n' "$archive"
 }
 

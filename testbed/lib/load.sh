@@ -1,6 +1,14 @@
 # shellcheck shell=bash
 # `load`: builds images from their sources and loads them into the nodes.
 
+# archive SOURCE...: builds the images and prints the paths of their archives. It needs neither root nor a cluster.
+archive() {
+    local source
+    [ $# -gt 0 ] || fail "archive needs NAME[:TARGET] in images/, or a directory with a Dockerfile"
+    programs_check image-archives "${IMAGE_PROGRAMS[@]}"
+    for source in "$@"; do source_build "$source" ""; done
+}
+
 # load docker-archive FILE | SOURCE..., where SOURCE is NAME[:TARGET] or DIRECTORY[:TARGET]. With one SOURCE:
 # [--context DIRECTORY] [--build-arg NAME=VALUE]...
 load() {

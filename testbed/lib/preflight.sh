@@ -2,15 +2,16 @@
 # Checks the requirements before anything is created. One message lists all missing programs or, if there are none, all
 # missing kernel features.
 
+# The programs that build images.
+IMAGE_PROGRAMS=(buildah flock jq mmdebstrap)
+
 preflight() {
     local missing=()
     [ "$(uname -s)" = Linux ] || fail "unsupported system $(uname -s): the testbed needs Linux"
     [ "$(uname -m)" = x86_64 ] || [ "$(uname -m)" = aarch64 ] ||
         fail "unsupported architecture $(uname -m): the testbed needs x86_64 or aarch64"
-    missing_programs missing
-    if [ ${#missing[@]} -gt 0 ]; then
-        fail "missing programs: ${missing[*]} (on Debian and Ubuntu, run .ci/setup cluster)"
-    fi
+    programs_check cluster "${IMAGE_PROGRAMS[@]}" containerd ctr runc iptables ipset conntrack smcrouted socat ip nsenter setsid \
+        findmnt losetup mkfs.ext4 openssl curl gcc /usr/lib/cni/bridge
     missing_kernel_features missing
     if [ ${#missing[@]} -gt 0 ]; then
         fail "this kernel or container does not support: ${missing[*]}"
@@ -26,15 +27,13 @@ free_space() {
         fail "the file system of $1 has $free GiB of free space, but $4 needs $3 GiB: free some, or set $2 to a directory in another file system"
 }
 
-# missing_programs ARRAY: appends the missing programs to ARRAY.
-missing_programs() {
-    local -n program_array=$1
-    local program
-    for program in containerd ctr runc buildah mmdebstrap iptables ipset conntrack smcrouted socat ip nsenter setsid flock \
-        findmnt losetup mkfs.ext4 openssl jq curl gcc; do
-        command -v "$program" >/dev/null || program_array+=("$program")
-    done
-    [ -x /usr/lib/cni/bridge ] || program_array+=("/usr/lib/cni/bridge")
+# programs_check TARGET PROGRAM...: fails if a program is missing. TARGET is the argument of .ci/setup that installs them.
+programs_check() {
+    local target=$1 program missing=()
+    shift
+    for program in "$@"; do command -v "$program" >/dev/null || missing+=("$program"); done
+    [ ${#missing[@]} -eq 0 ] ||
+        fail "missing programs: ${missing[*]} (on Debian and Ubuntu, run .ci/setup $target)"
 }
 
 # missing_kernel_features ARRAY: tries each feature in a temporary network namespace and appends those that do not work

@@ -5,8 +5,6 @@
 CACHE=$(realpath -m -- "${FABRICBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fabricbench}/testbed")
 STATE=$(realpath -m -- "${FABRICBENCH_TESTBED_STATE:-/var/lib/fabricbench-testbed}")
 
-# Defaults to the number of nodes in an existing cluster.
-NODE_COUNT=${FABRICBENCH_TESTBED_NODES:-$(cat "$STATE/cluster/node-count" 2>/dev/null || echo 2)}
 NODE_COUNT_MAX=6
 NODE_DISK=${FABRICBENCH_TESTBED_NODE_DISK:-12G}
 # Free space that a new cluster requires, in GiB. The nodes' disks are sparse files, so they need less than their
@@ -52,10 +50,19 @@ MARK=FABRICBENCH_TESTBED_MEMBER
 # A site is a control plane with its own directory and network namespace: either the cluster's or that of `api-only`.
 use_cluster() {
     SITE=$STATE/cluster SITE_NETNS=$CONTROL_NETNS SITE_PORT=$CLUSTER_PORT SITE_COMMAND=""
+    use_fixed_settings
 }
 
 use_api_only() {
     SITE=$STATE/api-only SITE_NETNS=$API_ONLY_NETNS SITE_PORT=$API_ONLY_PORT SITE_COMMAND="api-only "
+    use_fixed_settings
+}
+
+# use_fixed_settings: reads the settings that the first `up` of a site fixes. For a site that is up, they default to its values.
+use_fixed_settings() {
+    NODE_COUNT=${FABRICBENCH_TESTBED_NODES:-$(cat "$SITE/node-count" 2>/dev/null || echo 2)}
+    # A release series of Kubernetes: a directory tools/kubernetes-SERIES.
+    KUBERNETES=${FABRICBENCH_TESTBED_KUBERNETES:-$(cat "$SITE/kubernetes" 2>/dev/null || echo 1.37)}
 }
 
 node_index() { printf '%s' "${1#node-}"; }

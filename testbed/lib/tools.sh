@@ -4,44 +4,63 @@
 
 TOOLS=$HERE/tools
 
-# tool_module MODULE: prints the source directory of the module.
+# tool_module MODULE: prints the source directory of the module. `kubernetes` is the module of the selected series.
 tool_module() {
     case $1 in
         policy | dra) printf '%s/%s' "$HERE" "$1" ;;
+        kubernetes) printf '%s/kubernetes-%s' "$TOOLS" "$KUBERNETES" ;;
         *) printf '%s/%s' "$TOOLS" "$1" ;;
     esac
 }
 
 # tool_dir MODULE: prints the directory of the module's binaries, whether it exists or not.
 tool_dir() {
-    local digest
+    local module digest
+    module=$(tool_module "$1")
     digest=$({
-        find "$(tool_module "$1")" -type f \( -name '*.go' -o -name 'go.*' \) ! -name '*_test.go' | sort | xargs cat
-        tool_flags "$1"
+        find "$module" -type f \( -name '*.go' -o -name 'go.*' \) ! -name '*_test.go' | sort | xargs cat
+        tool_flags "$module"
         uname -m
     } | sha256sum | cut -c1-16)
-    printf '%s/tools/%s-%s' "$CACHE" "$1" "$digest"
+    printf '%s/tools/%s-%s' "$CACHE" "${module##*/}" "$digest"
 }
 
-# tool_flags MODULE: prints the linker flags.
+# tool_flags DIRECTORY: prints the linker flags of the module in the directory.
 tool_flags() {
     printf -- '-s -w'
-    if [ "$1" = kubernetes ]; then
+    if [[ $1 == */kubernetes-* ]]; then
         # Without a version, every component reports v0.0.0, and kubelets are rejected as too new.
         local part=k8s.io/component-base/version version minor
-        version=$(kubernetes_version)
+        version=$(module_version "$1")
         minor=${version#v1.}
         printf -- ' -X %s.gitVersion=%s -X %s.gitMajor=1 -X %s.gitMinor=%s' \
             "$part" "$version" "$part" "$part" "${minor%%.*}"
     fi
 }
 
-kubernetes_version() { awk '$1 == "k8s.io/kubernetes" {print $2}' "$TOOLS/kubernetes/go.mod"; }
+# module_version DIRECTORY: prints the version of Kubernetes that the module in the directory builds.
+module_version() { awk '{sub(/^require /, "")} $1 == "k8s.io/kubernetes" {print $2}' "$1/go.mod"; }
+
+# kubernetes_version: prints the version of Kubernetes in the selected series, such as v1.37.2.
+kubernetes_version() { module_version "$(tool_module kubernetes)"; }
+
+# kubernetes_series: prints the series of Kubernetes, the oldest first.
+kubernetes_series() {
+    local module
+    for module in "$TOOLS"/kubernetes-*; do printf '%s\n' "${module##*/kubernetes-}"; done | sort -V
+}
+
+# kubernetes_check: fails unless the selected series of Kubernetes exists.
+kubernetes_check() {
+    kubernetes_series | grep -qxF -- "$KUBERNETES" ||
+        fail "unknown FABRICBENCH_TESTBED_KUBERNETES '$KUBERNETES' (series: $(kubernetes_series | xargs))"
+}
 
 # tool_build MODULE: builds the module unless it is already built.
 tool_build() {
-    local module=$1 dir part package=tool
-    [ -e "$(tool_module "$module")/go.mod" ] || fail "unknown tool module $module (modules: $(cd "$TOOLS" && printf '%s ' *))"
+    local module=$1 source dir part package=tool
+    source=$(tool_module "$module")
+    [ -e "$source/go.mod" ] || fail "unknown tool module $module (modules: $(cd "$TOOLS" && printf '%s ' *))"
     dir=$(tool_dir "$module")
     [ ! -d "$dir" ] || return 0
     # Another command may be building the same module.
@@ -55,8 +74,8 @@ tool_build() {
     # The module is built in a temporary directory, because an interrupted build must not count as built.
     mkdir -p "$(dirname "$dir")"
     part=$(mktemp -d "$dir.XXXXXX")
-    if ! (cd "$(tool_module "$module")" && GOCACHE=$CACHE/go-build CGO_ENABLED=0 go build -trimpath -buildvcs=false -mod=readonly \
-        -ldflags "$(tool_flags "$module")" -o "$part/" "$package"); then
+    if ! (cd "$source" && GOCACHE=$CACHE/go-build CGO_ENABLED=0 go build -trimpath -buildvcs=false -mod=readonly \
+        -ldflags "$(tool_flags "$source")" -o "$part/" "$package"); then
         rm -rf "$part"
         fail "failed to build $module"
     fi

@@ -44,7 +44,26 @@ setup() { load lib/common; }
 @test "up rejects a different number of nodes" {
     run "$TESTBED" up --nodes 3
     [ "$status" -ne 0 ]
-    [[ $output == *"the cluster has 2 nodes, not 3"* ]]
+    [[ $output == *"started with node-count 2, not 3: run \`testbed down\` first"* ]]
+}
+
+@test "a running cluster keeps its version of Kubernetes" {
+    other=$("$TESTBED" series | grep -vxF "$KUBERNETES" | head -n 1)
+    for command in "up --nodes 2" "kubectl version" "node start node-1"; do
+        # shellcheck disable=SC2086  # split into words
+        run env FABRICBENCH_TESTBED_KUBERNETES="$other" "$TESTBED" $command
+        [ "$status" -eq 1 ]
+        [[ $output == *"started with kubernetes $KUBERNETES, not $other: run \`testbed down\` first"* ]]
+    done
+    [ "$(env -u FABRICBENCH_TESTBED_KUBERNETES "$TESTBED" version)" = "$(kubernetes_version)" ]
+}
+
+@test "an unknown version of Kubernetes is rejected with the known ones" {
+    for unknown in 1.30 v1.37.2 1; do
+        run env FABRICBENCH_TESTBED_KUBERNETES="$unknown" "$TESTBED" version
+        [ "$status" -eq 1 ]
+        [[ $output == *"unknown FABRICBENCH_TESTBED_KUBERNETES '$unknown' (series: $("$TESTBED" series | xargs))"* ]]
+    done
 }
 
 @test "commands reject unexpected arguments" {

@@ -4,7 +4,7 @@
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 CHART=$ROOT/charts/fabricbench
 # The testbed's Kubernetes version. By default, helm assumes the version of its Kubernetes client library.
-KUBERNETES_VERSION=$(awk '$1 == "k8s.io/kubernetes" {print $2}' "$ROOT/testbed/tools/kubernetes/go.mod")
+KUBERNETES_VERSION=$("$ROOT/testbed/testbed" version)
 
 # rendered ARGUMENT...: prints the manifests that an installation with these Helm arguments would apply to a cluster in which
 # the CRDs of the Prometheus Operator are installed.
