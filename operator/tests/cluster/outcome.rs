@@ -4,6 +4,11 @@
 use campaign::collect::CaseOutcome;
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, FabricProof, MemoryKind};
+use fabricbench_operator::run_controller::build::names;
+use fabricbench_operator::run_controller::record_chain::ChainReader;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::PostParams;
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 
@@ -87,6 +92,7 @@ async fn all_variants_in_the_procedures_get_verdicts() {
     assert!(coalesced.clone().any(|result| !result.optimizations.is_empty()));
     assert_equals_report(&namespace, &name, &status);
     print_times(&namespace, &name, &status).await;
+    assert_appended_records_are_noticed(&namespace, &name).await;
     namespace.delete().await;
 }
 
@@ -104,6 +110,11 @@ fn assert_equals_report(namespace: &TestNamespace, name: &str, status: &Benchmar
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(matches!(output.status.code(), Some(0 | 1)), "{errors}");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let warnings = report["warnings"].to_string();
+    assert!(
+        !warnings.contains("was changed"),
+        "the status is intact: {warnings}"
+    );
     assert_eq!(report["planHash"].as_str(), status.plan_hash.as_deref());
     assert_eq!(report["verdict"].as_str(), status.verdict.as_deref());
     let reported = report["comparisons"].as_array().unwrap();
@@ -139,6 +150,29 @@ fn assert_equals_report(namespace: &TestNamespace, name: &str, status: &Benchmar
     }
     println!("{compared} comparisons in the status equal those in the report");
     assert_results_equal(&report, status);
+}
+
+/// An editor of the namespace appends records to those of a finished run, with the digests of the operator.
+async fn assert_appended_records_are_noticed(namespace: &TestNamespace, name: &str) {
+    let run = namespace.runs.get(name).await.unwrap();
+    let maps: Api<ConfigMap> = Api::namespaced(namespace.client.clone(), &namespace.name);
+    let uid = run.metadata.uid.as_deref().unwrap();
+    let mut reader = ChainReader::new(uid, None);
+    while let Some(part) = maps.get_opt(&names::records(uid, reader.next())).await.unwrap() {
+        reader.read(&part, |_| {}).unwrap();
+    }
+    let (_, parts) = reader.finish().unwrap().appended(b"forged\n").unwrap();
+    let forged = parts.last().unwrap().part.config_map(&run);
+    let map = forged.metadata.name.clone().unwrap();
+    maps.replace(&map, &PostParams::default(), &forged).await.unwrap();
+    let source = format!("{}/{name}", namespace.name);
+    let output = start::fabricbench().args(["report", &source]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(
+        text.contains("not trusted, because the records were changed"),
+        "{text}"
+    );
 }
 
 /// Checks each arm's values at each size, and the fabric byte counts.

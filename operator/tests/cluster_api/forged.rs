@@ -257,3 +257,107 @@ async fn pod_of_a_foreign_job_with_the_name_of_the_runs_job_is_named() {
         .unwrap();
     until(|| async { scene.runs.get_opt("run").await.unwrap().is_none().then_some(()) }).await;
 }
+
+const FOREIGN_FINALIZER: &str = "example.test/foreign";
+
+fn finalizers(finalizers: &[&str]) -> Patch<Value> {
+    Patch::Merge(json!({"metadata": {"finalizers": finalizers}}))
+}
+
+/// Finalizers that others add to a run's Job delay only the Job, and one that they add to the run delays only the run.
+#[tokio::test]
+async fn finalizers_of_others_hold_only_their_objects() {
+    let scene = Scene::new().await;
+    let operator = start::without_election(&kubeconfig(), &scene.namespace);
+    scene.wait_for_attempt().await;
+    let jobs: Api<Job> = Api::namespaced(scene.client.clone(), &scene.namespace);
+    let job = names::attempt(scene.uid(), FIRST);
+    let params = PatchParams::default();
+    jobs.patch(&job, &params, &finalizers(&[FOREIGN_FINALIZER]))
+        .await
+        .unwrap();
+    scene.runs.delete("run", &DeleteParams::default()).await.unwrap();
+    until(|| async { scene.runs.get_opt("run").await.unwrap().is_none().then_some(()) }).await;
+    let held = jobs.get(&job).await.unwrap();
+    assert!(
+        held.metadata.deletion_timestamp.is_some(),
+        "the Job is deleted as far as possible"
+    );
+    jobs.patch(&job, &params, &finalizers(&[])).await.unwrap();
+
+    let second = scene
+        .runs
+        .create(&PostParams::default(), &run("second"))
+        .await
+        .unwrap();
+    until(|| async {
+        let ours = scene.runs.get("second").await.ok()?.metadata.finalizers?;
+        let all: Vec<&str> = ours
+            .iter()
+            .map(String::as_str)
+            .chain([FOREIGN_FINALIZER])
+            .collect();
+        scene.runs.patch("second", &params, &finalizers(&all)).await.ok()
+    })
+    .await;
+    scene
+        .runs
+        .delete("second", &DeleteParams::default())
+        .await
+        .unwrap();
+    let left = until(|| async {
+        let finalizers = scene.runs.get("second").await.ok()?.metadata.finalizers?;
+        (finalizers == [FOREIGN_FINALIZER]).then_some(finalizers)
+    })
+    .await;
+    println!("left on {}: {left:?}", second.metadata.uid.unwrap());
+    assert!(all::<Job>(&scene.client, &scene.namespace).await.is_empty());
+    drop(operator);
+    scene
+        .runs
+        .patch("second", &params, &finalizers(&[]))
+        .await
+        .unwrap();
+}
+
+/// A run can name only objects of its own namespace.
+#[tokio::test]
+async fn names_in_other_namespaces_are_refused() {
+    let scene = Scene::new().await;
+    let refused = |change: Value| {
+        let mut hostile = serde_json::to_value(run("hostile")).unwrap();
+        merge(&mut hostile["spec"], change);
+        let runs = &scene.runs;
+        async move {
+            let hostile: Result<BenchmarkRun, _> = serde_json::from_value(hostile);
+            match hostile {
+                Ok(hostile) => runs.create(&PostParams::default(), &hostile).await.is_err(),
+                // Fields that name another namespace or a service account do not exist.
+                Err(_) => true,
+            }
+        }
+    };
+    for change in [
+        json!({"resources": {"persistentVolumeClaim": "other/claim"}}),
+        json!({"resources": {"persistentVolumeClaim": "../claim"}}),
+        json!({"placement": {"namespace": "other"}}),
+        json!({"serviceAccountName": "other"}),
+        json!({"placement": {"serviceAccountName": "other"}}),
+    ] {
+        assert!(refused(change.clone()).await, "{change}");
+    }
+    // The name of a queue is the value of a label, in which the API server accepts no namespace.
+    let mut queued = run("queued");
+    queued.spec.placement.queue_name = Some("other/queue".to_owned());
+    scene.runs.create(&PostParams::default(), &queued).await.unwrap();
+    let _operator = start::without_election(&kubeconfig(), &scene.namespace);
+    let failed = until(|| async {
+        let conditions = scene.runs.get("queued").await.ok()?.status?.conditions;
+        conditions
+            .into_iter()
+            .find(|one| (one.type_.as_str(), one.status.as_str()) == ("Failed", "True"))
+    })
+    .await;
+    println!("{}: {}", failed.reason, failed.message);
+    assert!(failed.message.contains("other/queue"), "{}", failed.message);
+}
