@@ -41,7 +41,7 @@ pub struct ClaimRequest {
         feature = "crd",
         schemars(
             length(min = 1, max = 253),
-            regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
+            regex(pattern = "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
         )
     )]
     pub device_class_name: String,
