@@ -159,7 +159,7 @@ only_crd_is_new() {
 # older_crd: prints the CustomResourceDefinition of a hypothetical older version.
 older_crd() {
     json <"$CHART/crds/benchmarkruns.yaml" |
-        jq '.spec.versions[0] |= (.additionalPrinterColumns |= map(select(.name != "Best")) | del(.schema.openAPIV3Schema.properties.status.properties.best))'
+        jq '.spec.versions[0] |= (.additionalPrinterColumns |= map(select(.name != "Verdict")) | del(.schema.openAPIV3Schema.properties.status.properties.outcome))'
 }
 
 # crd_is_current: whether the cluster already has the chart's CustomResourceDefinition.

@@ -75,6 +75,7 @@ fn head(text: &mut String, report: &Report<'_>, state_summary: Option<&str>, wid
     if let Some(state) = state_summary {
         push_line(text, "state", state, width);
     }
+    push_line(text, "verdict", &report.evaluation.comparisons.verdict, width);
     let summary = &report.evaluation.summary;
     push_line(text, "fabric", &overview::fabric(summary.fabric.as_ref()), width);
     if let Some(libraries) = overview::libraries(report) {
@@ -90,7 +91,6 @@ fn head(text: &mut String, report: &Report<'_>, state_summary: Option<&str>, wid
     if let Some(noise) = noise::above_margin(report) {
         push_line(text, "noisy", &noise, width);
     }
-    push_line(text, "verdict", &report.evaluation.comparisons.verdict, width);
     for (heading, counts) in isolated::run_lines(report) {
         push_line(text, heading, &counts, width);
     }

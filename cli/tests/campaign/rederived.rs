@@ -128,6 +128,7 @@ fn finds_every_changed_value_and_record() {
     let transport = "{libfabric: {provider: tcp, rails: 2}}";
     let original = Original::measure(&dir, &run(variants, transport, scenarios, &rest), None);
     let of_status = status::changed_values(&original)
+        .chain(status::changed_answers(&original))
         .chain(status::missing_items(&original))
         .chain(status::withheld_verdicts(&original));
     let of_records = records::edited_lines(&original)

@@ -1,6 +1,7 @@
 //! Verdicts for planted effects, and comparisons that must not have a verdict.
 
 use campaign::compare::{Comparison, Withheld};
+use campaign::format::change;
 use campaign::plan::Role;
 use campaign::{Evaluation, RunOutcome};
 use crds::record::{CaseFailure, CaseResult, FailureReason};
@@ -51,9 +52,31 @@ fn finds_only_the_planted_effects() {
     );
     assert_eq!(primary(1, 32 * KIB, "coalesce").verdict, Some(Verdict::Improved));
     assert_eq!(primary(1, 32 * KIB, "doorbell").verdict, Some(Verdict::NoChange));
+    let answers = [
+        ("fi-inject latency p50", inject, "64 B in small, improved 1 of 2"),
+        (
+            "doorbell throughput",
+            primary(1, 128 * KIB, "doorbell"),
+            "128 KiB in mid, regressed 1 of 3",
+        ),
+        (
+            "coalesce throughput",
+            primary(1, 32 * KIB, "coalesce"),
+            "32 KiB in mid, improved 1 of 1",
+        ),
+        (
+            "combined latency p50",
+            primary(0, 64, "combined"),
+            "64 B in small, improved 1 of 5",
+        ),
+    ];
+    let answers = answers.map(|(what, one, rest)| {
+        let change = change(one.effect.unwrap().percent, one.interval_percent());
+        format!("{what} {change} at {rest}")
+    });
     assert_eq!(
         evaluation.comparisons.verdict,
-        "noisy: fi-inject improved 1 of 2, doorbell regressed 1 of 3, coalesce improved 1 of 1, combined improved 1 of 5"
+        format!("noisy: {}", answers.join("; "))
     );
     assert_eq!(evaluation.outcome(), RunOutcome::Missed);
 }

@@ -75,6 +75,10 @@ pub struct AttemptStatus {
     /// Digest of the worker image, as reported by the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_digest: Option<String>,
+    /// Time at which the controller first observed that the queue had admitted the attempt's Job. Unset if the run is not
+    /// queued, and if all workers were running at that time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admitted_at: Option<String>,
     /// Time at which the last worker of the attempt started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,

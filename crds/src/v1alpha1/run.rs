@@ -42,10 +42,9 @@ const IMMUTABLE: &str = "self.baseline == oldSelf.baseline && self.variants == o
     doc = "BenchmarkRun is a benchmark campaign on an RDMA fabric. It measures whether a variant is better than the baseline, at which message sizes, by how much and with what confidence, and verifies that the optimization was active and that the data used the requested fabric.",
     printcolumn(name = "State", type_ = "string", json_path = ".status.state", description = "State of the run"),
     printcolumn(name = "Progress", type_ = "string", json_path = ".status.progress.text", description = "Measured blocks out of all blocks"),
-    printcolumn(name = "Verdict", type_ = "string", json_path = ".status.verdict", description = "Summary of the verdicts"),
     printcolumn(name = "Fabric", type_ = "string", json_path = ".status.fabric.proof", description = "Level of proof that the data used the requested fabric"),
-    printcolumn(name = "Best", type_ = "string", json_path = ".status.best", description = "Highest throughput of any variant", priority = 1),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp", description = "Time since creation"),
+    printcolumn(name = "Verdict", type_ = "string", json_path = ".status.verdict", description = "What each variant changes, by how much and where"),
     validation = kube::core::Rule::new("self.metadata.name.size() <= 52 && !self.metadata.name.contains('.')").message("metadata.name must have at most 52 characters and no dot, because pod and service names are derived from it"),
 ))]
 #[cfg_attr(feature = "crd", x_kube(

@@ -90,12 +90,10 @@ pub struct BenchmarkRunStatus {
     /// Outcome of a finished run. It determines the exit status of `fabricbench report`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
-    /// One-line summary of the verdicts.
+    /// Answer of the run in one line: each variant's greatest improvement and regression with its interval and size, and
+    /// the number of sizes with each verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
-    /// Highest throughput of any variant, formatted with a unit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub best: Option<String>,
     /// Warnings that affect the interpretation of the results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 64)))]

@@ -141,6 +141,42 @@ pub fn clipped(text: &str, limit: usize) -> String {
     }
 }
 
+/// Text for a condition, as [`clipped`], but an ellipsis replaces words in the middle: the beginning names the problem, and
+/// the last clause or sentence the remedy.
+pub fn condensed(text: &str, limit: usize) -> String {
+    let text = printable_on_one_line(text);
+    let count = text.chars().count();
+    if count <= limit {
+        return text;
+    }
+    let (longest_end, shortest_end) = (limit / 2, limit / 8);
+    let tail = |chars: usize| {
+        let start = text.char_indices().nth(count.saturating_sub(chars));
+        text.get(start.map_or(0, |(index, _)| index)..)
+            .unwrap_or_default()
+    };
+    let last = tail(longest_end);
+    let clauses = ["; ", ". "]
+        .into_iter()
+        .flat_map(|separator| last.match_indices(separator));
+    let longest_clause = clauses
+        .filter_map(|(index, separator)| last.get(index + separator.len()..))
+        .filter(|clause| clause.chars().count() >= shortest_end)
+        .max_by_key(|clause| clause.len());
+    let end = longest_clause.unwrap_or_else(|| {
+        let words = tail(limit / 4);
+        words
+            .split_once(char::is_whitespace)
+            .map_or(words, |(_, words)| words)
+    });
+    let rest = limit.saturating_sub(end.chars().count() + 3);
+    let start: String = text.chars().take(rest).collect();
+    let start = start
+        .rsplit_once(char::is_whitespace)
+        .map_or(start.as_str(), |(words, _)| words);
+    format!("{} … {end}", start.trim_end())
+}
+
 /// Formats `value` with the unit of `units` that suits it; each unit is 1000 times the previous one. `resolution` is 0 if
 /// the value is exact. Digits below the resolution are not shown: a larger unit then has them after the decimal point.
 fn scale_to_unit(value: f64, resolution: f64, units: &[&str]) -> String {
@@ -247,6 +283,22 @@ mod tests {
         );
         assert_eq!(change(1234.6, None), "x 13");
         assert_eq!(change(-100.0, None), "x 0.0");
+    }
+
+    #[test]
+    fn condensed_texts_keep_whole_words_of_both_ends_and_the_remedy() {
+        assert_eq!(condensed("short; fix it", 40), "short; fix it");
+        let cause = "é".repeat(30);
+        let long = format!("pod a: {cause} {cause} {cause}; raise resources.memory");
+        let condensed = |limit| super::condensed(&long, limit);
+        assert_eq!(condensed(60), "pod a: … raise resources.memory");
+        assert_eq!(condensed(90), format!("pod a: {cause} … raise resources.memory"));
+        for limit in [20, 60, 90] {
+            assert!(condensed(limit).chars().count() <= limit);
+        }
+        let words = "one two three four five six seven eight nine ten";
+        assert_eq!(super::condensed(words, 30), "one two three four five … ten");
+        assert_eq!(super::condensed(&"é".repeat(30), 11), "éééééé … éé");
     }
 
     #[test]

@@ -11,10 +11,9 @@ use crds::v1alpha1::{
 };
 
 use super::evaluate::Evaluation;
-use super::format::{self, clipped};
-use super::plan::{HashedPlan, Plan};
+use super::format::clipped;
+use super::plan::HashedPlan;
 use super::summarize::{Environment, Summary};
-use crds::v1alpha1::Metric;
 use results::BoundedList;
 
 pub use bounded::{MAX_STATUS_BYTES, SHORT_TEXT, fit};
@@ -71,6 +70,14 @@ impl Phase {
                 message,
             },
             None => Self::Complete,
+        }
+    }
+
+    /// Returns the whole explanation of why the run waits or failed, which the condition shortens.
+    pub fn explanation(&self) -> Option<&str> {
+        match self {
+            Self::Pending { message, .. } | Self::Failed { message, .. } => Some(message),
+            Self::Running | Self::Suspended | Self::Complete => None,
         }
     }
 
@@ -147,7 +154,6 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
         nodes: results::nodes(&summary.nodes),
         outcome: input.phase.is_finished().then(|| evaluation.outcome().into()),
         verdict: (summary.blocks_done > 0).then(|| clipped(&evaluation.comparisons.verdict, MAX_TEXT)),
-        best: best(plan, summary),
         warnings: limit_warnings(omitted.into_iter().chain(summary.warnings.iter().cloned())),
         omitted_values: (omitted_values > 0).then_some(omitted_values),
         records: input.records.clone(),
@@ -223,15 +229,6 @@ fn placement(environment: &Environment) -> Option<PlacementStatus> {
     Some(PlacementStatus {
         nodes: nodes.take(MAX_NODES).collect(),
     })
-}
-
-/// Highest median throughput of any variant at any size, as a string. Control arms are not variants.
-fn best(plan: &Plan, summary: &Summary) -> Option<String> {
-    let is_variant = |arm: usize| plan.arms.get(arm).is_some_and(|arm| arm.control.is_none());
-    let cells = summary.cells.iter().filter(|cell| is_variant(cell.arm));
-    let rates = cells.filter_map(|cell| cell.metric(Metric::Throughput));
-    let best = rates.map(|summary| summary.median).max_by(f64::total_cmp)?;
-    Some(format::bytes_per_second(best))
 }
 
 fn limit_warnings(warnings: impl Iterator<Item = String>) -> Vec<String> {

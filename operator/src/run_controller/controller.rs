@@ -182,7 +182,12 @@ impl<'a> Watches<'a> {
 
         let pods = self.children::<Pod>(number, Pod::KIND, namespace, &selector);
         let changed = |_: &_, child: &Child<_>| context.queue.add(child.run.clone());
-        let watch = store::watch(pods, &context.pods, |pod| store::pod_entry(&pod), changed);
+        let watch = store::watch(
+            pods,
+            &context.pods,
+            |pod| store::pod_entry(&pod, Timestamp::now()),
+            changed,
+        );
         self.running.push(Box::pin(watch));
     }
 

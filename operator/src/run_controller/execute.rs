@@ -221,8 +221,13 @@ impl Reconciler<'_> {
             return self.update_conditions(&status_context).await;
         };
         let run = self.snapshot.object;
+        let mut explanation = phase.explanation().map(str::to_owned);
         let status = match self.session.plan(run, &self.context.config) {
-            Err(message) => status::rejected_status(&status_context, &message),
+            Err(message) => {
+                let status = status::rejected_status(&status_context, &message);
+                explanation = Some(message);
+                status
+            }
             Ok(plan) => {
                 let evaluation = evaluate(&self.context.evaluations, self.session, &plan).await?;
                 let records = match &self.session.records {
@@ -242,7 +247,11 @@ impl Reconciler<'_> {
             }
         };
         let version = self.run_version(&previous);
-        let written = self.context.writer.write(&version, &status).await?;
+        let written = self
+            .context
+            .writer
+            .write(&version, &status, explanation.as_deref())
+            .await?;
         self.note_status(written, Some(status));
         Ok(())
     }

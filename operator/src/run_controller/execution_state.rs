@@ -154,6 +154,7 @@ pub fn new_attempt(attempt: AttemptId, job_uid: &str) -> AttemptStatus {
         state: AttemptState::Starting,
         job_uid: job_uid.to_owned(),
         coordinator_pod_uid: None,
+        admitted_at: None,
         image_digest: None,
         started_at: None,
         finished_at: None,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use campaign::collect::Reports;
 use crds::names;
+use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
@@ -146,7 +147,9 @@ pub(super) async fn list_pods(client: &Client, key: &RunKey, uid: &str) -> Resul
     let api: Api<Pod> = Api::namespaced(client.clone(), &key.namespace);
     let params = ListParams::default().labels(&labels::selector(uid));
     let pods = api.list(&params).await.context(ListSnafu { kind: "pods" })?;
-    Ok(pods.items.iter().filter_map(PodState::from_pod).collect())
+    let now = Timestamp::now();
+    let states = pods.items.iter().filter_map(|pod| PodState::from_pod(pod, now));
+    Ok(states.collect())
 }
 
 /// Returns the run's Jobs from an uncached list request.

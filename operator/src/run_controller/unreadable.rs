@@ -83,14 +83,14 @@ async fn report(context: &Context, key: &RunKey, unreadable: &UnreadableRun) -> 
         status: None,
     };
     let publish = async || {
-        let events = events::between(None, &rejected);
+        let events = events::between(None, &rejected, Some(&message));
         context.writer.publish(&version, &events).await;
     };
     if unreadable.started {
         publish().await;
         return Ok(());
     }
-    match context.writer.write(&version, &rejected).await {
+    match context.writer.write(&version, &rejected, Some(&message)).await {
         Ok(_) => Ok(()),
         // The API server also rejects the status of this object, so only an event can report the reason.
         Err(StatusError::Invalid { .. }) => {

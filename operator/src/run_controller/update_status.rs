@@ -76,11 +76,13 @@ pub(super) struct RunVersion<'a> {
 }
 
 impl Writer {
-    /// Writes `status` if it differs from the previous one. Returns the new resource version of the run.
+    /// Writes `status` if it differs from the previous one. Returns the new resource version of the run. `explanation` is
+    /// the whole text of a condition that the status shortens.
     pub(super) async fn write(
         &self,
         version: &RunVersion<'_>,
         status: &BenchmarkRunStatus,
+        explanation: Option<&str>,
     ) -> Result<Option<String>, StatusError> {
         if version.status == Some(status) {
             self.metrics.status("unchanged");
@@ -88,7 +90,7 @@ impl Writer {
         }
         let patch = patch(version.resource_version, "/status", status)?;
         let written = self.patch(version, patch).await?;
-        self.publish(version, &events::between(version.status, status))
+        self.publish(version, &events::between(version.status, status, explanation))
             .await;
         self.metrics.status("written");
         Ok(written)
@@ -113,7 +115,7 @@ impl Writer {
             conditions: conditions.to_vec(),
             ..BenchmarkRunStatus::default()
         };
-        self.publish(version, &events::between(version.status, &after))
+        self.publish(version, &events::between(version.status, &after, None))
             .await;
         self.metrics.status("written");
         Ok(written)
@@ -232,7 +234,7 @@ mod tests {
             }
             requests
         });
-        let outcome = writer.write(&version, status).await;
+        let outcome = writer.write(&version, status, None).await;
         drop(writer);
         (outcome, server.await.unwrap())
     }

@@ -2,8 +2,7 @@
 
 import json
 
-from . import comparisons, consistency, deviations, factors, outcome, plan, progress, proof, quantities, results, stream, sweeps
-from . import traffic
+from . import answer, comparisons, consistency, deviations, factors, outcome, plan, progress, proof, results, stream, sweeps, traffic
 from . import run as runs
 from .tally import Tally
 
@@ -47,14 +46,10 @@ def check_progress(run, stored, tally):
 
 
 def check_results(run, status, tally):
-    """Compares the results of all arms, the best throughput, and the nodes."""
+    """Compares the results of all arms, and the nodes."""
     derived = [key for key in run.plan.cells() if key in run.cells]
     for key, one in items(status, "results", ("scenario", "sizeBytes", "arm"), derived, tally):
         results.check(run, key, one, tally)
-    variants = {arm.name for arm in run.plan.variants}
-    medians = [run.median(key, lambda case: case.value("Throughput")) for key in derived if key[2] in variants]
-    best = max((one for one in medians if one is not None), default=None)
-    tally.compare("best", "best", status.get("best"), best and quantities.rate(best))
     check_placement(run.records, status, tally)
 
 
@@ -78,6 +73,7 @@ def check_comparisons(run, status, tally):
     if text:
         is_noisy = text.removeprefix("incomplete: ").startswith("noisy: ")
         tally.compare("noisy", "verdict", is_noisy, bool(comparisons.noisy_controls(run)))
+        answer.check(run, text, found, tally)
     expected = [(index,) for index in range(len(run.plan.expectations))]
     met = []
     for (index,), one in items(status, "expectations", ("index",), expected, tally):

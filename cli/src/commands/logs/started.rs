@@ -1,5 +1,6 @@
 //! Checks whether a pod's worker has started. The pod's log is not available until then. Performs no I/O.
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 
 use operator::run_controller::observed::PodState;
@@ -9,7 +10,8 @@ use operator::run_controller::observed::PodState;
 /// # Errors
 /// Returns an error if the worker has not started. The error describes why.
 pub(super) fn check_started(pod: &Pod) -> Result<(), String> {
-    let Some(state) = PodState::from_pod(pod) else {
+    // The times of the pod are not used.
+    let Some(state) = PodState::from_pod(pod, Timestamp::MAX) else {
         return Err("it does not belong to an attempt".to_owned());
     };
     if state.started_at.is_some() || state.terminated.is_some() {

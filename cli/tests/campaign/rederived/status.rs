@@ -15,14 +15,13 @@ const LISTS: [&str; 6] = [
     "nodes",
 ];
 /// Other parts of the status that the re-derivation checks.
-const PARTS: [&str; 9] = [
+const PARTS: [&str; 8] = [
     "/seed",
     "/planHash",
     "/progress",
     "/placement",
     "/fabric",
     "/outcome",
-    "/best",
     "/records/sha256",
     "/omittedValues",
 ];
@@ -43,6 +42,20 @@ pub fn changed_values(original: &Original) -> impl Iterator<Item = Mutant> {
         original.with_status(&kind, &pointer, |status| {
             let value = status.pointer_mut(&pointer).unwrap();
             *value = changed_value(value);
+        })
+    })
+}
+
+/// Changes each digit of the sentence that answers what the run was asked.
+pub fn changed_answers(original: &Original) -> impl Iterator<Item = Mutant> {
+    let text = original.run["status"]["verdict"].as_str().unwrap();
+    let digits = text.char_indices().filter(|(_, letter)| letter.is_ascii_digit());
+    digits.map(|(index, digit)| {
+        let other = if digit == '9' { "1" } else { "9" };
+        let mut changed = text.to_owned();
+        changed.replace_range(index..=index, other);
+        original.with_status("verdict", changed.clone(), |status| {
+            status["verdict"] = json!(changed)
         })
     })
 }

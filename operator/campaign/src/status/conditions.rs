@@ -4,7 +4,11 @@
 use crds::v1alpha1::{BenchmarkRunStatus, Condition, ConditionType, Reason};
 
 use super::{MAX_TEXT, Phase, StatusInput};
-use crate::format::{clipped, pluralized};
+use crate::format::{clipped, condensed, pluralized};
+
+/// Maximum length of the message of a condition that explains why a run waits or failed, in characters. The run's events
+/// contain the whole explanation.
+const MAX_EXPLANATION: usize = 320;
 
 /// Type of a condition, whether it is true, its reason and its message.
 type ConditionState = (ConditionType, bool, Reason, String);
@@ -44,9 +48,13 @@ pub(super) fn conditions(input: &StatusInput<'_>) -> Vec<Condition> {
     with_transition_times(states.into(), input.generation, input.now, input.previous)
 }
 
+fn explanation(message: &str) -> String {
+    condensed(message, MAX_EXPLANATION)
+}
+
 fn running_condition(phase: &Phase, blocks: String) -> ConditionState {
     let (is_true, reason, message) = match phase {
-        Phase::Pending { reason, message } => (false, *reason, message.clone()),
+        Phase::Pending { reason, message } => (false, *reason, explanation(message)),
         Phase::Running => (true, Reason::WorkersRunning, blocks),
         Phase::Suspended => (false, Reason::Suspended, blocks),
         Phase::Complete | Phase::Failed { .. } => (false, Reason::Finished, blocks),
@@ -56,7 +64,7 @@ fn running_condition(phase: &Phase, blocks: String) -> ConditionState {
 
 fn failed_condition(phase: &Phase) -> ConditionState {
     match phase {
-        Phase::Failed { reason, message } => (ConditionType::Failed, true, *reason, message.clone()),
+        Phase::Failed { reason, message } => (ConditionType::Failed, true, *reason, explanation(message)),
         _ => (ConditionType::Failed, false, Reason::NotFailed, String::new()),
     }
 }
@@ -85,7 +93,7 @@ pub(super) fn rejected_conditions(
     previous: Option<&BenchmarkRunStatus>,
 ) -> Vec<Condition> {
     let states = [(ConditionType::Accepted, false), (ConditionType::Failed, true)];
-    let states = states.map(|(type_, is_true)| (type_, is_true, Reason::InvalidSpec, message.to_owned()));
+    let states = states.map(|(type_, is_true)| (type_, is_true, Reason::InvalidSpec, explanation(message)));
     with_transition_times(states.into(), generation, now, previous)
 }
 

@@ -29,6 +29,16 @@ const NO_SCALE_DOWN: [(&str, &str); 2] = [
     ("karpenter.sh/do-not-disrupt", "true"),
 ];
 
+/// Annotations of a queued run that its pods get: Kueue's requests for a topology.
+const TOPOLOGY: [&str; 6] = [
+    "kueue.x-k8s.io/podset-required-topology",
+    "kueue.x-k8s.io/podset-preferred-topology",
+    "kueue.x-k8s.io/podset-unconstrained-topology",
+    "kueue.x-k8s.io/podset-slice-required-topology",
+    "kueue.x-k8s.io/podset-slice-size",
+    "kueue.x-k8s.io/podset-group-name",
+];
+
 pub(super) fn build(attempt: &AttemptInputs<'_>) -> PodTemplateSpec {
     let placement = &attempt.run.spec.placement;
     let resources = WorkerResources::new(&attempt.run.spec.resources, attempt.config);
@@ -37,6 +47,11 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> PodTemplateSpec {
         attempt.plan.hash().to_owned(),
     );
     let no_scale_down = NO_SCALE_DOWN.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let requested = attempt.run.metadata.annotations.iter().flatten();
+    let topology = requested
+        .filter(|_| placement.queue_name.is_some())
+        .filter(|(name, _)| TOPOLOGY.contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), value.clone()));
     let secrets = attempt.config.image_pull_secrets.iter();
     let secrets: Vec<_> = secrets
         .map(|name| LocalObjectReference { name: name.clone() })
@@ -44,7 +59,7 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> PodTemplateSpec {
     PodTemplateSpec {
         metadata: Some(ObjectMeta {
             labels: Some(attempt.labels()),
-            annotations: Some(no_scale_down.into_iter().chain([hash]).collect()),
+            annotations: Some(no_scale_down.into_iter().chain([hash]).chain(topology).collect()),
             ..ObjectMeta::default()
         }),
         spec: Some(PodSpec {

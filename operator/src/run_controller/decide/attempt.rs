@@ -91,7 +91,10 @@ pub(super) fn assess<'a>(inputs: &'a Inputs<'a>, current: &AttemptStatus) -> Att
                 let message = "the queue preempted the gang: it suspended the Job after admitting it";
                 AttemptOutcome::Preempted(message.to_owned())
             })),
-            false => AttemptAssessment::Starting(Waiting::for_admission()),
+            false => AttemptAssessment::Starting(match current.admitted_at {
+                Some(_) => Waiting::for_readmission(),
+                None => Waiting::for_admission(),
+            }),
         };
     }
     let Some(coordinator) = view.coordinator() else {

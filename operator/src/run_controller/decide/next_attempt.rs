@@ -164,8 +164,16 @@ fn decide_suspended(inputs: &Inputs<'_>) -> Decision {
 }
 
 /// Decides to wait. Enforces `pendingDeadlineSeconds`, which excludes the time that the run spends waiting for a queue
-/// or for other runs.
+/// or for other runs. The wait for a queue that has withdrawn its admission is not excluded.
 pub(super) fn wait(inputs: &Inputs<'_>, waiting: &Waiting) -> Decision {
+    if waiting.reason != Reason::WaitingForAdmission
+        && let Some(mut state) = transitions::admitted(inputs)
+    {
+        if !waiting.is_queued() {
+            state.pending_since.get_or_insert(inputs.now);
+        }
+        return inputs.record_progress(state, waiting.phase());
+    }
     if waiting.is_queued() {
         return match inputs.observed.persisted.pending_since {
             Some(_) => inputs.record_progress(transitions::queued(inputs), waiting.phase()),

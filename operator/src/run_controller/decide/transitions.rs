@@ -21,7 +21,27 @@ pub(super) fn started(inputs: &Inputs<'_>, job: &JobState) -> ExecutionState {
         true => state.stop_pending(inputs.now),
         false => state.pending_since = state.pending_since.or(Some(inputs.now)),
     }
+    if inputs.policy.queued && !job.suspended {
+        admit(&mut state, inputs.now);
+    }
     state
+}
+
+/// Returns the state after the queue has admitted the Job of the attempt in progress. `None` if this is recorded already, or
+/// if the run is not queued.
+pub(super) fn admitted(inputs: &Inputs<'_>) -> Option<ExecutionState> {
+    let current = inputs.observed.persisted.current()?;
+    (inputs.policy.queued && current.admitted_at.is_none()).then(|| {
+        let mut state = inputs.observed.persisted.clone();
+        admit(&mut state, inputs.now);
+        state
+    })
+}
+
+fn admit(state: &mut ExecutionState, now: Timestamp) {
+    if let Some(current) = state.current_mut() {
+        current.admitted_at = Some(now.to_string());
+    }
 }
 
 /// Returns the state of a run that is waiting for a queue or for other runs. The pending clock is stopped.

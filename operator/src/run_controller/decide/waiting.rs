@@ -16,6 +16,8 @@ pub(super) struct Waiting {
     pub(super) message: String,
     /// Time at which the decision changes even if nothing else changes.
     pub(super) until: Option<Timestamp>,
+    /// Whether a queue has withdrawn its admission. It may never admit the Job again.
+    pub(super) is_admission_withdrawn: bool,
 }
 
 impl Waiting {
@@ -24,6 +26,7 @@ impl Waiting {
             reason,
             message: message.into(),
             until: None,
+            is_admission_withdrawn: false,
         }
     }
 
@@ -33,6 +36,18 @@ impl Waiting {
             "the Job is suspended until its queue admits it. If this does not happen, check that the queue exists and that \
              a queue controller such as Kueue is installed",
         )
+    }
+
+    /// Creates the reason for a run whose Job the queue has suspended again before its workers had started.
+    pub(super) fn for_readmission() -> Self {
+        Self {
+            is_admission_withdrawn: true,
+            ..Self::new(
+                Reason::WaitingForAdmission,
+                "the queue suspended the Job again before its workers had started, and has not admitted it since. Check \
+                 whether its Workload is deactivated (kubectl describe workload)",
+            )
+        }
     }
 
     pub(super) fn for_rejected_creation(rejected: &CreationRejected) -> Self {
@@ -93,9 +108,11 @@ impl Waiting {
         )
     }
 
-    /// Whether the run is waiting for a queue or for other runs. Such a wait has no time limit.
+    /// Whether the run is waiting for a queue or for other runs. Such a wait has no time limit, unless the queue has
+    /// withdrawn its admission.
     pub(super) fn is_queued(&self) -> bool {
         matches!(self.reason, Reason::WaitingForAdmission | Reason::WaitingForNodes)
+            && !self.is_admission_withdrawn
     }
 
     pub(super) fn phase(&self) -> Phase {

@@ -138,10 +138,25 @@ impl PodState {
         jobs.any(|uid| *uid == self.job_uid) || attempts.any(|uid| *uid == self.job_uid)
     }
 
-    /// Returns the state of `pod`; `None` if it lacks a label or field that every pod of an attempt has, or if no Job
+    /// Returns the state of `pod` as observed at `now`; `None` if it lacks a label or field that every pod of an attempt has, or if no Job
     /// with the attempt's name controls it. Anyone who can create pods can copy the labels.
-    pub fn from_pod(pod: &Pod) -> Option<Self> {
+    ///
+    /// The clock of a node can be wrong. Times that a kubelet reports are limited to the time from the creation of the pod
+    /// until now, so that no deadline depends on a node's clock.
+    pub fn from_pod(pod: &Pod, now: Timestamp) -> Option<Self> {
         let metadata = &pod.metadata;
+        let created = metadata
+            .creation_timestamp
+            .as_ref()
+            .map_or(Timestamp::MIN, |time| time.0);
+        let plausible = |time: Timestamp| time.max(created).min(now);
+        let termination = |state: &ContainerState| {
+            let terminated = termination(state)?;
+            Some(ContainerTermination {
+                at: terminated.at.map(plausible),
+                ..terminated
+            })
+        };
         let label = |name: &str| metadata.labels.as_ref()?.get(name)?.parse().ok();
         let attempt = AttemptId {
             leg: label(names::LABEL_LEG)?,
@@ -185,7 +200,7 @@ impl PodState {
             },
             deletion_deadline: metadata.deletion_timestamp.as_ref().map(|time| time.0),
             waiting: waiting.next(),
-            started_at: state.and_then(started_at),
+            started_at: state.and_then(started_at).map(plausible),
             terminated: state.and_then(termination),
             install_failure: installs
                 .filter_map(|container| termination(container.state.as_ref()?))

@@ -1,5 +1,6 @@
 //! Tests for the conversion from API objects.
 
+use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -8,11 +9,16 @@ use super::*;
 use crate::run_controller::attempt_id::AttemptId;
 
 fn pod(status: &str) -> PodState {
+    pod_at(status, Timestamp::MAX)
+}
+
+fn pod_at(status: &str, now: Timestamp) -> PodState {
     let text = format!(
         "
 metadata:
   name: fb-ca978112ca-l3-a2-1-x7k2p
   uid: pod-uid
+  creationTimestamp: '2026-03-01T09:59:58Z'
   labels:
     fabricbench.dev/run-uid: a
     fabricbench.dev/leg: '3'
@@ -28,9 +34,9 @@ status:{status}
     for forge in FORGERIES {
         let mut forged = pod.clone();
         forge(&mut forged);
-        assert_eq!(PodState::from_pod(&forged), None);
+        assert_eq!(PodState::from_pod(&forged, now), None);
     }
-    PodState::from_pod(&pod).unwrap()
+    PodState::from_pod(&pod, now).unwrap()
 }
 
 /// Changes after which a pod is not a worker, although it has the labels of one.
@@ -43,6 +49,39 @@ const FORGERIES: [fn(&mut Pod); 4] = [
 
 fn owner(pod: &mut Pod) -> &mut OwnerReference {
     &mut pod.metadata.owner_references.as_mut().unwrap()[0]
+}
+
+#[test]
+fn times_of_a_node_whose_clock_is_wrong_by_an_hour_are_limited() {
+    let time = |text: &str| text.parse::<Timestamp>().unwrap();
+    let now = time("2026-03-01T10:00:20Z");
+    let times = |started: &str, finished: &str| {
+        let state = pod_at(
+            &format!(
+                "
+  phase: Failed
+  containerStatuses:
+  - name: worker
+    image: runner
+    imageID: registry.example/runner@sha256:0f3c
+    ready: false
+    restartCount: 0
+    state: {{terminated: {{exitCode: 1, startedAt: '{started}', finishedAt: '{finished}'}}}}"
+            ),
+            now,
+        );
+        (state.started_at.unwrap(), state.terminated.unwrap().at.unwrap())
+    };
+    let created = time("2026-03-01T09:59:58Z");
+    assert_eq!(
+        times("2026-03-01T10:00:05Z", "2026-03-01T10:00:10Z"),
+        (time("2026-03-01T10:00:05Z"), time("2026-03-01T10:00:10Z"))
+    );
+    assert_eq!(times("2026-03-01T11:00:05Z", "2026-03-01T11:00:10Z"), (now, now));
+    assert_eq!(
+        times("2026-03-01T09:00:05Z", "2026-03-01T09:00:10Z"),
+        (created, created)
+    );
 }
 
 #[test]

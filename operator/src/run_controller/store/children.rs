@@ -2,6 +2,7 @@
 
 use crds::names;
 use crds::v1alpha1::BenchmarkRun;
+use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -56,10 +57,10 @@ pub(in crate::run_controller) fn job_entry(job: &Job) -> Option<(ChildKey, Child
     child(&job.metadata, owner.uid.clone(), owner.name.clone(), state)
 }
 
-/// Returns the cache entry for a pod; `None` if the pod lacks the labels of a run. The pod's Job may be gone.
-pub(in crate::run_controller) fn pod_entry(pod: &Pod) -> Option<(ChildKey, Child<PodState>)> {
+/// Returns the cache entry for a pod that is observed at `now`; `None` if the pod lacks the labels of a run. The pod's Job may be gone.
+pub(in crate::run_controller) fn pod_entry(pod: &Pod, now: Timestamp) -> Option<(ChildKey, Child<PodState>)> {
     let label = |name: &str| pod.metadata.labels.as_ref()?.get(name).cloned();
-    let state = PodState::from_pod(pod)?;
+    let state = PodState::from_pod(pod, now)?;
     child(
         &pod.metadata,
         label(names::LABEL_RUN_UID)?,

@@ -136,6 +136,7 @@ fn attempt(number: u32) -> AttemptStatus {
         state: AttemptState::Disrupted,
         job_uid: "0".repeat(36),
         coordinator_pod_uid: Some("0".repeat(36)),
+        admitted_at: None,
         image_digest: Some("0".repeat(71)),
         started_at: Some("2026-03-01T10:00:00Z".to_owned()),
         finished_at: Some("2026-03-01T10:00:00Z".to_owned()),

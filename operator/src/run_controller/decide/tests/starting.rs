@@ -100,6 +100,41 @@ fn new_job_of_the_next_leg_waits_for_its_queue_without_a_limit() {
 }
 
 #[test]
+fn admission_that_the_queue_withdraws_must_follow_again_before_the_pending_deadline() {
+    let mut scene = Scene::starting();
+    scene.policy.queued = true;
+    scene.persisted.pending_since = None;
+    let admitted = scene.decide();
+    assert_eq!(pending(&admitted).0, "PodsStarting");
+    scene.persisted = recorded(admitted);
+    let attempt = scene.persisted.current().unwrap();
+    assert_eq!(attempt.admitted_at, Some(second(scene.now).to_string()));
+    assert_eq!(scene.persisted.pending_since, Some(second(scene.now)));
+    scene.jobs[0].suspended = true;
+    scene.pods.clear();
+    let (reason, message) = {
+        let waiting = scene.decide();
+        assert!(
+            matches!(waiting.action, Action::Wait { until: Some(_) }),
+            "{:?}",
+            waiting.action
+        );
+        let (reason, message) = pending(&waiting);
+        (reason.to_owned(), message.to_owned())
+    };
+    assert_eq!(reason, "WaitingForAdmission");
+    assert!(message.contains("Workload is deactivated"), "{message}");
+    scene.now += i64::from(scene.policy.pending_deadline_seconds);
+    let (reason, message) = {
+        let decision = scene.decide();
+        let (reason, message) = failed(&decision);
+        (reason.to_owned(), message.to_owned())
+    };
+    assert_eq!(reason, "PendingDeadlineExceeded");
+    assert!(message.contains("Workload is deactivated"), "{message}");
+}
+
+#[test]
 fn preflight_warning_does_not_prevent_creation_and_is_reported_until_the_gang_is_scheduled() {
     let unmet = "none of the 3 nodes has the labels pool=p5 (spec.placement.nodeSelector)";
     let mut scene = Scene::new();
