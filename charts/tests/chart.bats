@@ -92,7 +92,7 @@ mentions_key() {
     for values in $(values_files); do rendered --values "$values"; done |
         json | jq --raw-output 'select(.kind == "Deployment") | .spec.template.spec.containers[0].env[].name' |
         grep '^FABRICBENCH_' | sort -u >"$BATS_TEST_TMPDIR/chart"
-    grep -o 'env = "[A-Z_]*"' "$ROOT/operator/src/commands/operator.rs" | cut -d '"' -f 2 | sort -u | diff - "$BATS_TEST_TMPDIR/chart"
+    grep -oh 'env = "[A-Z_]*"' "$ROOT"/operator/src/commands/{operator,namespaces}.rs | cut -d '"' -f 2 | sort -u | diff - "$BATS_TEST_TMPDIR/chart"
 }
 
 @test "the operator has exactly the permissions in operator/deploy" {

@@ -135,8 +135,11 @@ fn claimed(result: &DeviceRequestAllocationResult, device: Option<&Device>) -> C
     }
 }
 
+/// Names of drivers, and whether an extended resource of a device plugin offers the same devices.
+type SameDevices = (&'static [&'static str], fn(&str) -> bool);
+
 /// Extended resources of device plugins, by the drivers that offer the same devices.
-const SAME_DEVICES: [(&[&str], fn(&str) -> bool); 4] = [
+const SAME_DEVICES: [SameDevices; 4] = [
     (&["gpu.nvidia.com"], |resource| {
         [GPU, "nvidia.com/gpu.shared"].contains(&resource) || resource.starts_with("nvidia.com/mig-")
     }),
