@@ -8,7 +8,7 @@ use crds::v1alpha1::{Alignment, BenchmarkRun, ClaimRequest, Claims, Variant, Wit
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimTemplate};
 use kube::Api;
-use kube::api::{Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 
 use super::nodes::reserve_nodes;
@@ -119,6 +119,13 @@ async fn arms_obtain_the_devices_that_they_ask_for() {
     }
     let templates: Api<ResourceClaimTemplate> = Api::namespaced(namespace.client.clone(), &namespace.name);
     let claims: Api<ResourceClaim> = Api::namespaced(namespace.client.clone(), &namespace.name);
+    // The objects of the last attempt remain until the run is deleted.
+    namespace
+        .runs
+        .delete("alignment", &DeleteParams::default())
+        .await
+        .unwrap();
+    namespace.wait_for_deletion("alignment").await;
     until_within(TIMEOUT, || async {
         let left = templates.list(&Default::default()).await.unwrap().items.len()
             + claims.list(&Default::default()).await.unwrap().items.len();
