@@ -25,9 +25,14 @@ dra_published() {
     [ "$(kubectl get resourceslices --field-selector "spec.nodeName=$1" -o name | wc -l)" = 2 ]
 }
 
-# dra_down: stops the drivers, deletes what they published, and adds the devices of the device plugins again.
+# dra_released: whether no pod uses claimed devices.
+dra_released() { [ ! "$(kubectl get resourceclaims --all-namespaces -o name)" ]; }
+
+# dra_down: stops the drivers, deletes what they published, and adds the devices of the device plugins again. Without its driver, a
+# kubelet cannot release the devices of a pod that has ended, and the pod occupies its node.
 dra_down() {
     local node
+    await 60 "the release of all claimed devices (testbed kubectl get resourceclaims -A)" dra_released
     for node in $(node_names); do
         process_stop "dra-$node"
         kubectl delete resourceslices --field-selector "spec.nodeName=$node" >/dev/null

@@ -168,6 +168,7 @@ async fn an_alignment_that_changes_nothing_has_no_verdict() {
         reason.contains("the arm obtained the same devices as the baseline: gpu-0"),
         "{reason}"
     );
+    namespace.delete().await;
 }
 
 /// A run with claims waits while a node offers GPUs through a device plugin as well.
@@ -194,6 +195,7 @@ async fn devices_that_are_offered_twice_are_refused() {
     assert!(namespace.worker(0).await.is_none(), "no pod is created");
     offer_gpus(&namespace, &nodes.names[1], 0).await;
     namespace.wait_for_completion("twice").await;
+    namespace.delete().await;
 }
 
 /// Sets the number of GPUs that a device plugin offers on a node.
