@@ -96,7 +96,7 @@ setup() { load lib/common; }
 @test "a command without root privileges reports that it needs root" {
     # The test runs a copy, because an unprivileged user may not be able to read the checkout.
     copy=$(mktemp -d)
-    cp -r "$HERE/testbed" "$HERE/lib" "$copy/"
+    cp -r "$HERE/testbed" "$HERE/lib" "$HERE/tools" "$copy/"
     chmod -R a+rX "$copy"
     run setpriv --reuid=65534 --regid=65534 --clear-groups "$copy/testbed" up
     rm -rf "$copy"
