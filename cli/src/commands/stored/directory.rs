@@ -62,15 +62,11 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
         )));
     }
     let written = directory.read_status().map_err(Failure::invalid_input)?;
-    let difference = status_check::difference(
-        &stored,
-        &written,
-        Some(RecordsReference {
-            reference: RECORDS_FILE.to_owned(),
-            sha256: found,
-        }),
-        "run.json",
-    );
+    let records = RecordsReference {
+        reference: RECORDS_FILE.to_owned(),
+        sha256: found,
+    };
+    let difference = status_check::difference(&stored, &written, records);
     stored.evaluation.summary.warnings.extend(difference);
     Ok(stored)
 }

@@ -1,5 +1,4 @@
-//! Compares the status in `run.json` or in the cluster with the status computed from the records and the plan. Performs no
-//! I/O.
+//! Compares the status in `run.json` with the status computed from the records and the plan. Performs no I/O.
 
 use campaign::status::{Phase, StatusInput, fit, status};
 use crds::v1alpha1::{BenchmarkRunStatus, Condition, ConditionType, Reason, RecordsReference, State};
@@ -69,16 +68,11 @@ const UNDETERMINED: [Undetermined; 8] = [
 const OF_UNFINISHED: [&str; 4] = ["planHash", "seed", "outcome", "records"];
 
 /// Describes the values of the stored status `written` that differ from the records and the plan. `records` are the records
-/// that were read, and `subject` is what contains the status. Returns `None` if all values agree.
+/// that were read. Returns `None` if all values agree.
 ///
 /// For a run that is not finished, compares only the number of measured blocks, and the values that do not depend on the
 /// time at which the status was written.
-pub(super) fn difference(
-    stored: &StoredRun,
-    written: &Value,
-    records: Option<RecordsReference>,
-    subject: &str,
-) -> Option<String> {
+pub(super) fn difference(stored: &StoredRun, written: &Value, records: RecordsReference) -> Option<String> {
     let typed = stored.run.status.as_ref()?;
     let is_finished = is_finished(typed);
     let summary = &stored.evaluation.summary;
@@ -86,7 +80,7 @@ pub(super) fn difference(
     let stated = typed.progress.as_ref().map_or(0, |progress| progress.blocks_done);
     if !is_finished && stated != recorded {
         return Some(format!(
-            "{subject} shows {stated} measured blocks, but the records contain {recorded}: the run is in progress or was \
+            "run.json shows {stated} measured blocks, but the records contain {recorded}: the run is in progress or was \
              killed. The report uses the records. Continue a killed run with `fabricbench run FILE --resume DIR`"
         ));
     }
@@ -98,7 +92,7 @@ pub(super) fn difference(
     // A run in a cluster that has measured nothing may have no records.
     let records = match in_cluster && recorded == 0 {
         true => typed.records.clone(),
-        false => records,
+        false => Some(records),
     };
     let mut derived = fit(status(&StatusInput {
         plan: &stored.plan,
@@ -121,7 +115,7 @@ pub(super) fn difference(
             OF_UNFINISHED.iter().any(|one| field.starts_with(one))
         });
     }
-    describe(&differences, subject)
+    describe(&differences)
 }
 
 /// Whether the records and the plan determine the value.
@@ -211,8 +205,8 @@ fn copy_failure(derived: &mut BenchmarkRunStatus, written: &BenchmarkRunStatus) 
     }
 }
 
-/// Describes the first differences of `subject` by path, and the number of the others.
-fn describe(differences: &[JsonDifference<'_>], subject: &str) -> Option<String> {
+/// Describes the first differences by path, and the number of the others.
+fn describe(differences: &[JsonDifference<'_>]) -> Option<String> {
     if differences.is_empty() {
         return None;
     }
@@ -232,7 +226,7 @@ fn describe(differences: &[JsonDifference<'_>], subject: &str) -> Option<String>
         more => format!("; and {more} more"),
     };
     Some(format!(
-        "{subject} was changed, or written by another version of fabricbench: {}{more}. The report uses the records",
+        "run.json was changed, or written by another version of fabricbench: {}{more}. The report uses the records",
         shown.join("; ")
     ))
 }
@@ -250,7 +244,7 @@ mod tests {
     use super::*;
 
     fn difference(written: &Value, derived: &Value) -> Option<String> {
-        describe(&json_differences("status.results", written, derived), "run.json")
+        describe(&json_differences("status.results", written, derived))
     }
 
     #[test]
