@@ -16,7 +16,9 @@ use crds::record::{
     FabricFacts, HelloRecord, HostEnvironment, InjectLimits, IntegrityReport, LibraryFacts, RECORD_VERSION,
     RailFacts, Record, WarningReason, WarningRecord,
 };
-use crds::v1alpha1::BenchmarkRun;
+use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus};
+use fabricbench_cli::report::text::TextOptions;
+use fabricbench_cli::report::{Report, csv, html, json, junit, markdown, openmetrics, text};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use test_support::rederive::{LINES, assert_run_rederived};
@@ -27,6 +29,19 @@ pub use plan::{ARMS, plan, plan_of, run, settled_run};
 pub const UID: &str = "11111111-2222-4333-8444-555555555555";
 
 static PLAN: LazyLock<HashedPlan> = LazyLock::new(plan);
+
+/// Renders `report`, whose run is `run`, in every format.
+pub fn outputs(run: &BenchmarkRun, report: &Report<'_>) -> [(&'static str, String); 7] {
+    [
+        ("text", text::render(report, &TextOptions::default())),
+        ("markdown", markdown::render(report)),
+        ("html", html::render(report).unwrap()),
+        ("csv", csv::render(report).unwrap()),
+        ("junit", junit::render(report).unwrap()),
+        ("openmetrics", openmetrics::render(run, report).unwrap()),
+        ("json", json::render(report).unwrap()),
+    ]
+}
 
 /// A campaign and the behavior of its simulated workers.
 pub struct Campaign {
@@ -72,22 +87,26 @@ impl Campaign {
         self.evaluation_of(run(), &self.stream(1, &[]))
     }
 
+    /// Returns the status of a run in `phase`.
+    pub fn status(&self, evaluation: &Evaluation, phase: Phase) -> BenchmarkRunStatus {
+        fit(status(&StatusInput {
+            plan: &self.plan,
+            phase,
+            evaluation,
+            records: None,
+            generation: None,
+            now: "2026-03-01T11:00:00Z",
+            previous: None,
+        }))
+    }
+
     /// Evaluates the records in `text`, and checks the status of `run` as [`evaluation`](Self::evaluation) does.
     #[track_caller]
     pub fn evaluation_of(&self, run: BenchmarkRun, text: &str) -> Evaluation {
         let reports = collect(&self.plan, UID, text.as_bytes());
         let evaluation = evaluate(&self.plan, &reports).expect("the fixture's plan is valid");
-        let status = status(&StatusInput {
-            plan: &self.plan,
-            phase: Phase::finished(&evaluation),
-            evaluation: &evaluation,
-            records: None,
-            generation: None,
-            now: "2026-03-01T11:00:00Z",
-            previous: None,
-        });
         let run = BenchmarkRun {
-            status: Some(fit(status)),
+            status: Some(self.status(&evaluation, Phase::finished(&evaluation))),
             ..run
         };
         assert_run_rederived(&run, LINES, text.as_bytes());

@@ -6,14 +6,13 @@ use std::panic::catch_unwind;
 
 use campaign::collect::collect;
 use campaign::evaluate;
-use campaign::status::{Phase, StatusInput, fit, status};
+use campaign::status::Phase;
 use crds::record::{CaseResult, Record};
 use crds::v1alpha1::BenchmarkRun;
-use fabricbench_cli::report::text::TextOptions;
-use fabricbench_cli::report::{Report, csv, html, json, junit, markdown, openmetrics, text};
+use fabricbench_cli::report::Report;
 use serde_json::{Value, json};
 
-use crate::fixture::{Campaign, UID, plan_of, run, stream_of};
+use crate::fixture::{self, Campaign, UID, plan_of, run, stream_of};
 
 /// The variant whose records are forged.
 const FORGER: &str = "fi-inject";
@@ -63,33 +62,17 @@ fn outputs(campaign: &Campaign, records: &[Record]) -> Vec<(&'static str, String
     let stream = stream_of(records);
     let reports = collect(&campaign.plan, UID, stream.as_bytes());
     let evaluation = evaluate(&campaign.plan, &reports).unwrap();
-    let written = fit(status(&StatusInput {
-        plan: &campaign.plan,
-        phase: Phase::finished(&evaluation),
-        evaluation: &evaluation,
-        records: None,
-        generation: None,
-        now: "2026-03-01T11:00:00Z",
-        previous: None,
-    }));
     let report = Report {
         plan: &campaign.plan,
         evaluation: &evaluation,
     };
     let run = BenchmarkRun {
-        status: Some(written),
+        status: Some(campaign.status(&evaluation, Phase::finished(&evaluation))),
         ..run()
     };
-    vec![
-        ("text", text::render(&report, &TextOptions::default())),
-        ("markdown", markdown::render(&report)),
-        ("csv", csv::render(&report).unwrap()),
-        ("junit", junit::render(&report).unwrap()),
-        ("openmetrics", openmetrics::render(&run, &report).unwrap()),
-        ("json", json::render(&report).unwrap()),
-        ("html", html::render(&report).unwrap()),
-        ("status", serde_json::to_string(&run.status).unwrap()),
-    ]
+    let mut outputs = fixture::outputs(&run, &report).to_vec();
+    outputs.push(("status", serde_json::to_string(&run.status).unwrap()));
+    outputs
 }
 
 /// A run with one size for each scenario and few rounds, because it is evaluated hundreds of times.

@@ -2,15 +2,15 @@
 
 use campaign::collect::collect;
 use campaign::evaluate;
-use campaign::status::{Phase, StatusInput, fit, status};
+use campaign::status::Phase;
 use crds::printable::is_hidden;
 use crds::record::Record;
 use crds::v1alpha1::BenchmarkRun;
 use fabricbench_cli::report::text::TextOptions;
-use fabricbench_cli::report::{Report, csv, html, json, junit, markdown, openmetrics, text};
+use fabricbench_cli::report::{Report, text};
 use serde_json::Value;
 
-use crate::fixture::{Campaign, UID, run, stream_of};
+use crate::fixture::{Campaign, UID, outputs, run, stream_of};
 
 /// Clears the screen, in 7-bit and in 8-bit form, reverses the writing direction, hides itself, and conceals the text that
 /// follows, with the kind of sequence that styles verdicts.
@@ -84,18 +84,11 @@ fn no_output_contains_hidden_characters_of_records() {
     let stream = stream_of(&records);
     let evaluation = evaluate(&campaign.plan, &collect(&campaign.plan, UID, stream.as_bytes())).unwrap();
     assert_eq!(evaluation.summary.blocks_done, evaluation.summary.blocks_total);
-    let written = fit(status(&StatusInput {
-        plan: &campaign.plan,
-        phase: Phase::Failed {
-            reason: crds::v1alpha1::Reason::NothingMeasured,
-            message: format!("the worker said {HOSTILE}{FORGED}"),
-        },
-        evaluation: &evaluation,
-        records: None,
-        generation: None,
-        now: "2026-03-01T11:00:00Z",
-        previous: None,
-    }));
+    let phase = Phase::Failed {
+        reason: crds::v1alpha1::Reason::NothingMeasured,
+        message: format!("the worker said {HOSTILE}{FORGED}"),
+    };
+    let written = campaign.status(&evaluation, phase);
     let value = serde_json::to_value(&written).unwrap();
     assert_eq!(hidden_string(&value, &[]), None, "not even a line feed");
     assert!(
@@ -115,15 +108,7 @@ fn no_output_contains_hidden_characters_of_records() {
         color: true,
         ..TextOptions::default()
     };
-    let outputs = [
-        ("text", text::render(&report, &TextOptions::default())),
-        ("markdown", markdown::render(&report)),
-        ("html", html::render(&report).unwrap()),
-        ("csv", csv::render(&report).unwrap()),
-        ("junit", junit::render(&report).unwrap()),
-        ("openmetrics", openmetrics::render(&run, &report).unwrap()),
-        ("json", json::render(&report).unwrap()),
-    ];
+    let outputs = outputs(&run, &report);
     for (format, output) in &outputs {
         assert_eq!(hidden(output, &['\n', '\t']), None, "{format}");
         // These formats show the environment.
