@@ -22,7 +22,7 @@ queue_up() {
         --set "controllerManager.manager.image.repository=${QUEUE_IMAGE%:*}" \
         --set "controllerManager.manager.image.tag=${QUEUE_IMAGE##*:}" \
         --set controllerManager.manager.image.pullPolicy=Never \
-        --set controllerManager.manager.resources.requests.cpu=50m >/dev/null || fail "failed to install Kueue"
+        --set-string controllerManager.manager.resources.requests.cpu=0 >/dev/null || fail "failed to install Kueue"
     # Kueue is ready before its webhooks have a certificate, and the API server rejects every Job until then.
     await 180 "Kueue to be ready" queue_serves ||
         fail "check testbed kubectl -n $QUEUE_NAMESPACE logs deployment/kueue-controller-manager"
@@ -35,7 +35,7 @@ queue_down() {
     tools_up helm
     queue_helm status kueue >/dev/null 2>&1 || return 0
     # Kueue removes the finalizers of its objects, so they must be gone before Kueue is.
-    for kind in localqueues clusterqueues workloads resourceflavors; do
+    for kind in localqueues clusterqueues workloads resourceflavors topologies; do
         kubectl delete "$kind.kueue.x-k8s.io" --all --all-namespaces --timeout=60s >/dev/null ||
             fail "Kueue does not release its $kind: delete the Jobs that use them"
     done

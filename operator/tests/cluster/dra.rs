@@ -18,7 +18,7 @@ use super::test_namespace::{TIMEOUT, TestNamespace, condition, planned, reports,
 use test_support::cluster::until_within;
 
 /// A GPU and `nics` NICs. The selectors restrict the GPU and the NICs to PCI root complexes.
-fn claims(nics: u32, roots: [Option<&str>; 2], align: Alignment) -> Claims {
+pub fn claims(nics: u32, roots: [Option<&str>; 2], align: Alignment) -> Claims {
     let request = |name: &str, class: &str, count, root: Option<&str>| {
         let expression =
             |root| format!("device.attributes[\"resource.kubernetes.io\"].pcieRoot == \"{root}\"");

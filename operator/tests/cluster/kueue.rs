@@ -2,6 +2,7 @@
 //! installed, the API server creates Jobs only if Kueue's pod responds, so the tests that disturb nodes cannot run.
 
 mod configuration;
+mod devices;
 mod queues;
 
 use std::time::{Duration, Instant};
@@ -15,9 +16,9 @@ use serde_json::json;
 use super::nodes::{Nodes, reserve_nodes};
 use super::test_namespace::{TIMEOUT, TestNamespace, blocks_done, condition, with_rounds};
 use super::testbed::{RUNNER_IMAGE, image_of};
-use configuration::WaitForPodsReady;
+use configuration::Configuration;
 use queues::{GANG_CPUS, QUEUE, Queues};
-use test_support::cluster::until_within;
+use test_support::cluster::{delete_namespace, until_within};
 
 /// Number of rounds of a campaign that is disturbed after its first blocks have been stored.
 const ROUNDS: u32 = 60;
@@ -32,6 +33,13 @@ fn queued(name: &str, rounds: u32) -> BenchmarkRun {
     run
 }
 
+/// Returns a queued campaign that takes long enough to be disturbed.
+fn long(name: &str) -> BenchmarkRun {
+    let mut run = queued(name, ROUNDS);
+    run.spec.scenarios[0].ping_pong.as_mut().unwrap().iterations = Some(ITERATIONS);
+    run
+}
+
 fn execution(status: &BenchmarkRunStatus) -> ExecutionStatus {
     status.execution.clone().unwrap_or_default()
 }
@@ -40,9 +48,7 @@ fn execution(status: &BenchmarkRunStatus) -> ExecutionStatus {
 async fn create_campaign(nodes: &Nodes, name: &str) -> (TestNamespace, Queues) {
     let namespace = TestNamespace::new(nodes).await;
     let queues = Queues::new(&namespace.name, GANG_CPUS);
-    let mut run = queued(name, ROUNDS);
-    run.spec.scenarios[0].ping_pong.as_mut().unwrap().iterations = Some(ITERATIONS);
-    namespace.create(&run).await;
+    namespace.create(&long(name)).await;
     (namespace, queues)
 }
 
@@ -214,35 +220,44 @@ async fn suspended_and_deleted_runs_release_their_quota() {
     namespace.delete().await;
 }
 
+/// Returns a queued run whose gang no node fits.
+fn unplaceable() -> BenchmarkRun {
+    let mut run = queued("unplaceable", 1);
+    let no_node = [("fabricbench.dev/no-node".to_owned(), "true".to_owned())];
+    run.spec.placement.node_selector.extend(no_node);
+    run
+}
+
+/// Waits until a run waits for `reason`. Returns the message.
+async fn wait_until_waiting(namespace: &TestNamespace, name: &str, reason: &str) -> String {
+    until_within(TIMEOUT, || async {
+        let status = namespace.status(name).await;
+        let (_, found, message) = condition(&status, "Running")?;
+        (found == reason).then_some(message)
+    })
+    .await
+}
+
 /// A gang that cannot be placed loses its quota to the next one, and waits as before its admission.
 #[tokio::test]
 #[ignore = "needs Kueue: .ci/operator-test kueue"]
 async fn gang_whose_pods_are_not_ready_in_time_waits_again() {
     let nodes = reserve_nodes().await;
-    let _configured = WaitForPodsReady::with_timeout(30).await;
+    let _configured = Configuration::wait_for_pods_ready(30).await;
     let namespace = TestNamespace::new(&nodes).await;
     let queues = Queues::new(&namespace.name, GANG_CPUS);
     let _operator = namespace.operator();
-    let mut unplaceable = queued("unplaceable", 1);
-    let no_node = [("fabricbench.dev/no-node".to_owned(), "true".to_owned())];
-    unplaceable.spec.placement.node_selector.extend(no_node);
-    namespace.create(&unplaceable).await;
-    until_within(TIMEOUT, || async {
-        let status = namespace.status("unplaceable").await;
-        condition(&status, "Running").filter(|(_, reason, _)| reason == "Unschedulable")
-    })
-    .await;
+    namespace.create(&unplaceable()).await;
+    wait_until_waiting(&namespace, "unplaceable", "Unschedulable").await;
     namespace.create(&queued("next", 1)).await;
     let next = execution(&namespace.wait_for_completion("next").await);
     assert_eq!(
         (next.attempts.len(), next.disruptions, next.preemptions),
         (1, 0, 0)
     );
-    let status = namespace.status("unplaceable").await;
-    let waiting = condition(&status, "Running").unwrap();
-    println!("{waiting:?}");
-    let execution = execution(&status);
-    assert_eq!(waiting.1, "WaitingForAdmission");
+    let message = wait_until_waiting(&namespace, "unplaceable", "WaitingForAdmission").await;
+    println!("{message}");
+    let execution = execution(&namespace.status("unplaceable").await);
     assert_eq!(
         (
             execution.attempts.len(),
@@ -254,4 +269,121 @@ async fn gang_whose_pods_are_not_ready_in_time_waits_again() {
     );
     namespace.delete().await;
     drop(queues);
+}
+
+/// With `blockAdmission`, a gang that cannot be placed keeps others waiting even if there is quota for them, until it is
+/// evicted. A run whose Workload Kueue then deactivates fails at its pending deadline.
+#[tokio::test]
+#[ignore = "needs Kueue: .ci/operator-test kueue"]
+async fn blocked_gang_is_admitted_after_the_eviction_and_the_deactivated_run_fails() {
+    let nodes = reserve_nodes().await;
+    let _configured = Configuration::block_admission(20).await;
+    let namespace = TestNamespace::new(&nodes).await;
+    let queues = Queues::new(&namespace.name, 2 * GANG_CPUS);
+    let _operator = namespace.operator();
+    let mut first = unplaceable();
+    first.spec.run_policy.pending_deadline_seconds = 45;
+    namespace.create(&first).await;
+    wait_until_waiting(&namespace, "unplaceable", "Unschedulable").await;
+    namespace.create(&queued("next", 1)).await;
+    wait_until_waiting(&namespace, "next", "WaitingForAdmission").await;
+    let blocking = namespace.status("unplaceable").await;
+    assert_eq!(
+        condition(&blocking, "Running")
+            .map(|(_, reason, _)| reason)
+            .as_deref(),
+        Some("Unschedulable"),
+        "the other run waits although the quota is large enough for both"
+    );
+    namespace.wait_for_completion("next").await;
+    let failed = namespace.wait_for_end("unplaceable").await;
+    let (_, reason, message) = condition(&failed, "Failed").unwrap();
+    println!("{reason}: {message}");
+    assert_eq!(reason, "PendingDeadlineExceeded");
+    assert!(message.contains("Workload is deactivated"), "{message}");
+    let execution = execution(&failed);
+    assert_eq!(
+        (execution.attempts.len(), execution.preemptions),
+        (1, 0),
+        "{execution:#?}"
+    );
+    queues.await_released().await;
+    namespace.delete().await;
+}
+
+/// The annotations of the run reach the pod template, so Kueue chooses the nodes.
+#[tokio::test]
+#[ignore = "needs Kueue: .ci/operator-test kueue"]
+async fn gang_is_placed_in_the_requested_topology() {
+    let nodes = reserve_nodes().await;
+    let namespace = TestNamespace::new(&nodes).await;
+    let (level, _) = nodes.selector.first_key_value().unwrap();
+    // Kueue does not know the anti-affinity of the workers. Each of them needs the CPUs of a whole node.
+    let queues = Queues::with_topology(&namespace.name, 2 * GANG_CPUS, level);
+    let _operator = namespace.operator();
+    let mut run = queued("placed", 1);
+    run.spec.resources.cpus = Some(GANG_CPUS);
+    let annotation = (
+        "kueue.x-k8s.io/podset-required-topology".to_owned(),
+        level.clone(),
+    );
+    run.metadata.annotations = Some([annotation].into());
+    namespace.create(&run).await;
+    wait_until_running(&namespace, "placed", 1).await;
+    let pods = namespace.pods.list(&Default::default()).await.unwrap();
+    let host_of = |pod: &k8s_openapi::api::core::v1::Pod| {
+        let spec = pod.spec.as_ref().unwrap();
+        let chosen = spec.node_selector.as_ref()?.get("kubernetes.io/hostname")?;
+        (Some(chosen) == spec.node_name.as_ref()).then(|| chosen.clone())
+    };
+    let mut chosen: Vec<_> = pods.iter().filter_map(host_of).collect();
+    chosen.sort();
+    println!("Kueue chose {chosen:?}");
+    assert_eq!(chosen, nodes.names, "Kueue chose a node for each worker");
+    namespace.wait_for_completion("placed").await;
+    queues.await_released().await;
+    namespace.delete().await;
+}
+
+/// One queue borrows the quota of two gangs, until another queue of the cohort wants its share.
+#[tokio::test]
+#[ignore = "needs Kueue: .ci/operator-test kueue"]
+async fn fair_sharing_preempts_one_of_two_runs_that_exceed_their_share() {
+    let nodes = reserve_nodes().await;
+    let _configured = Configuration::fair_sharing().await;
+    let lender = TestNamespace::new(&nodes).await;
+    let quota = Queues::new(&lender.name, 2 * GANG_CPUS);
+    let (greedy, greedy_queues) = borrower(&nodes, &quota).await;
+    let _operator = greedy.operator();
+    for name in ["first", "second"] {
+        greedy.create(&long(name)).await;
+    }
+    for name in ["first", "second"] {
+        wait_until_running(&greedy, name, 1).await;
+    }
+    let (modest, modest_queues) = borrower(&nodes, &quota).await;
+    let _other_operator = modest.operator();
+    modest.create(&queued("third", 1)).await;
+    let third = execution(&modest.wait_for_completion("third").await);
+    assert_eq!((third.disruptions, third.preemptions), (0, 0));
+    let mut preemptions = Vec::new();
+    for name in ["first", "second"] {
+        let execution = execution(&greedy.wait_for_completion(name).await);
+        assert_eq!(execution.disruptions, 0, "{execution:#?}");
+        preemptions.push(execution.preemptions);
+    }
+    preemptions.sort_unstable();
+    assert_eq!(preemptions, [0, 1]);
+    greedy_queues.await_released().await;
+    modest_queues.await_released().await;
+    greedy.delete().await;
+    modest.delete().await;
+    delete_namespace(&lender.client, &lender.name).await;
+}
+
+/// Creates a namespace whose queue has only the quota that it borrows from `lender`.
+async fn borrower(nodes: &Nodes, lender: &Queues) -> (TestNamespace, Queues) {
+    let namespace = TestNamespace::new(nodes).await;
+    let queues = Queues::borrowing(&namespace.name, lender);
+    (namespace, queues)
 }

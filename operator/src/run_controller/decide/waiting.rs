@@ -33,8 +33,8 @@ impl Waiting {
     pub(super) fn for_admission() -> Self {
         Self::new(
             Reason::WaitingForAdmission,
-            "the Job is suspended until its queue admits it. If this does not happen, check that the queue exists and that \
-             a queue controller such as Kueue is installed",
+            "the Job is suspended until its queue admits it. Its Workload says what it waits for (kubectl describe \
+             workload). If there is none, check that a queue controller such as Kueue is installed",
         )
     }
 

@@ -3,14 +3,61 @@
 use std::fs;
 
 use super::super::testbed::{Testbed, undo};
+use super::queues::{GPUS, NICS};
 
-/// Kueue with WaitForPodsReady. When this value is dropped, Kueue gets the configuration of its chart again.
-pub struct WaitForPodsReady;
+/// Another configuration of Kueue. When this value is dropped, Kueue gets the configuration of its chart again.
+pub struct Configuration;
 
-impl WaitForPodsReady {
+impl Configuration {
     /// Lets Kueue evict a Job whose pods are not ready `seconds` after its admission. The Job is not admitted again for a
     /// longer time than a test takes.
-    pub async fn with_timeout(seconds: u32) -> Self {
+    pub async fn wait_for_pods_ready(seconds: u32) -> Self {
+        Self::with(&format!(
+            "
+waitForPodsReady:
+  timeout: {seconds}s
+  blockAdmission: false
+  requeuingStrategy: {{timestamp: Eviction, backoffBaseSeconds: 3600}}
+"
+        ))
+        .await
+    }
+
+    /// Like [`Self::wait_for_pods_ready`], but Kueue admits no other Job until the pods of the admitted ones are ready, and
+    /// deactivates an evicted Job instead of admitting it again.
+    pub async fn block_admission(seconds: u32) -> Self {
+        Self::with(&format!(
+            "
+waitForPodsReady:
+  timeout: {seconds}s
+  blockAdmission: true
+  requeuingStrategy: {{timestamp: Eviction, backoffLimitCount: 0}}
+"
+        ))
+        .await
+    }
+
+    /// Lets Kueue divide the quota of a cohort equally among the queues that want it.
+    pub async fn fair_sharing() -> Self {
+        Self::with("fairSharing: {preemptionStrategies: [LessThanOrEqualToFinalShare, LessThanInitialShare]}")
+            .await
+    }
+
+    /// Lets Kueue count claimed devices toward the quotas of [`GPUS`] and [`NICS`].
+    pub async fn device_classes() -> Self {
+        Self::with(&format!(
+            "
+featureGates: {{DynamicResourceAllocation: true}}
+resources:
+  deviceClassMappings:
+  - {{name: {GPUS}, deviceClassNames: [gpu.nvidia.com]}}
+  - {{name: {NICS}, deviceClassNames: [efa.networking.k8s.aws]}}
+"
+        ))
+        .await
+    }
+
+    async fn with(settings: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("configuration.yaml");
         let configuration = format!(
@@ -26,10 +73,7 @@ internalCertManagement:
   webhookServiceName: kueue-webhook-service
   webhookSecretName: kueue-webhook-server-cert
 integrations: {{frameworks: [batch/job]}}
-waitForPodsReady:
-  timeout: {seconds}s
-  blockAdmission: false
-  requeuingStrategy: {{timestamp: Eviction, backoffBaseSeconds: 3600}}
+{settings}
 "
         );
         fs::write(&file, configuration).unwrap();
@@ -41,7 +85,7 @@ waitForPodsReady:
     }
 }
 
-impl Drop for WaitForPodsReady {
+impl Drop for Configuration {
     fn drop(&mut self) {
         undo(&["queue", "up"]);
     }

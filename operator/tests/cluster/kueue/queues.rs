@@ -13,17 +13,65 @@ pub const QUEUE: &str = "queue";
 /// Number of CPUs that one gang of two workers requests.
 pub const GANG_CPUS: u32 = 2;
 
+/// Resources of a ClusterQueue for the device classes of GPUs and NICs.
+pub const GPUS: &str = "fabricbench.dev/gpus";
+pub const NICS: &str = "fabricbench.dev/nics";
+
+/// What differs between ClusterQueues.
+enum Kind {
+    /// CPUs and memory.
+    Plain,
+    /// The ClusterQueue may borrow the quota of this cohort, which has the flavor of the same name.
+    Borrowing(String),
+    /// The flavor has the topology of the same name.
+    Topology,
+    /// Claimed devices count toward the quota: this number of GPUs, and as many NICs.
+    Devices(u32),
+}
+
 /// A LocalQueue in a test's namespace, and the ClusterQueue, flavor and priority class that it needs. These have the
 /// name of the namespace, and are deleted when this value is dropped.
 pub struct Queues {
     namespace: String,
+    kind: Kind,
 }
 
 impl Queues {
     /// Creates queues with a quota of `cpus` CPUs.
     pub fn new(namespace: &str, cpus: u32) -> Self {
+        Self::create(namespace, cpus, Kind::Plain)
+    }
+
+    /// Creates queues without a quota of their own, which borrow the quota of the queues `lender`.
+    pub fn borrowing(namespace: &str, lender: &Self) -> Self {
+        Self::create(namespace, 0, Kind::Borrowing(lender.namespace.clone()))
+    }
+
+    /// Creates queues whose flavor has a topology: groups of nodes with the same value of the label `level`, and their hosts.
+    pub fn with_topology(namespace: &str, cpus: u32, level: &str) -> Self {
+        apply(&format!(
+            "
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Topology
+metadata: {{name: {namespace}}}
+spec:
+  levels:
+  - {{nodeLabel: {level}}}
+  - {{nodeLabel: kubernetes.io/hostname}}
+"
+        ));
+        Self::create(namespace, cpus, Kind::Topology)
+    }
+
+    /// Creates queues with a quota of `cpus` CPUs, `devices` GPUs and as many NICs.
+    pub fn with_devices(namespace: &str, cpus: u32, devices: u32) -> Self {
+        Self::create(namespace, cpus, Kind::Devices(devices))
+    }
+
+    fn create(namespace: &str, cpus: u32, kind: Kind) -> Self {
         let queues = Self {
             namespace: namespace.to_owned(),
+            kind,
         };
         queues.set_cpus(cpus);
         queues
@@ -32,27 +80,45 @@ impl Queues {
     /// Changes the quota.
     pub fn set_cpus(&self, cpus: u32) {
         let name = &self.namespace;
+        let (mut flavor, mut flavor_spec) = (name, String::new());
+        let (mut covered, mut quotas) = (String::new(), String::new());
+        match &self.kind {
+            Kind::Plain => {}
+            Kind::Borrowing(cohort) => flavor = cohort,
+            Kind::Topology => {
+                flavor_spec =
+                    format!("spec: {{nodeLabels: {{kubernetes.io/os: linux}}, topologyName: {name}}}\n");
+            }
+            Kind::Devices(count) => {
+                let quota = |name| format!("      - {{name: {name}, nominalQuota: {count}}}\n");
+                covered = format!(", {GPUS}, {NICS}");
+                quotas = [GPUS, NICS].map(quota).concat();
+            }
+        }
+        // Memory is not scarce.
+        let memory = 32 * cpus;
         apply(&format!(
             "
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
-metadata: {{name: {name}}}
----
+metadata: {{name: {flavor}}}
+{flavor_spec}---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ClusterQueue
 metadata: {{name: {name}}}
 spec:
   namespaceSelector: {{}}
+  cohortName: {flavor}
   queueingStrategy: BestEffortFIFO
-  preemption: {{withinClusterQueue: LowerPriority}}
+  preemption: {{withinClusterQueue: LowerPriority, reclaimWithinCohort: Any}}
   resourceGroups:
-  - coveredResources: [cpu, memory]
+  - coveredResources: [cpu, memory{covered}]
     flavors:
-    - name: {name}
+    - name: {flavor}
       resources:
       - {{name: cpu, nominalQuota: {cpus}}}
-      - {{name: memory, nominalQuota: 64Gi}}
----
+      - {{name: memory, nominalQuota: {memory}Gi}}
+{quotas}---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: LocalQueue
 metadata: {{name: {QUEUE}, namespace: {name}}}
@@ -119,6 +185,30 @@ spec:
         until_within(TIMEOUT, || async { self.is_released().then_some(()) }).await;
     }
 
+    /// Returns the amount of a resource that admitted Jobs hold.
+    pub fn usage(&self, resource: &str) -> String {
+        let status = self.get(&["clusterqueue", &self.namespace])["status"].take();
+        let resources = status["flavorsUsage"][0]["resources"].as_array().unwrap();
+        let found = resources.iter().find(|one| one["name"] == resource).unwrap();
+        found["total"].as_str().unwrap().to_owned()
+    }
+
+    /// Waits until Kueue gives a reason that contains `part` for not admitting a Job. Returns the reason.
+    pub async fn wait_for_reason(&self, part: &str) -> String {
+        until_within(TIMEOUT, || async {
+            let workloads = self.get(&["workloads"]);
+            let conditions = workloads["items"].as_array()?.iter().filter_map(|workload| {
+                let conditions = workload["status"]["conditions"].as_array()?;
+                conditions
+                    .iter()
+                    .find(|condition| condition["type"] == "QuotaReserved" && condition["status"] == "False")
+            });
+            let mut messages = conditions.filter_map(|condition| condition["message"].as_str());
+            messages.find(|message| message.contains(part)).map(str::to_owned)
+        })
+        .await
+    }
+
     fn get(&self, object: &[&str]) -> Value {
         let output = ["-o", "json"];
         let arguments = [&["-n", &self.namespace, "get"], object, &output[..]].concat();
@@ -139,7 +229,12 @@ impl Drop for Queues {
             "-n",
             name,
         ]);
-        for kind in ["clusterqueue", "resourceflavor", "workloadpriorityclass"] {
+        for kind in [
+            "clusterqueue",
+            "resourceflavor",
+            "topology",
+            "workloadpriorityclass",
+        ] {
             undo(&[
                 "kubectl",
                 "delete",

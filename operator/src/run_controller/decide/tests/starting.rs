@@ -71,7 +71,10 @@ fn pending_message_contains_the_scheduler_message() {
     );
     assert_eq!(pending(&scene.decide()), (reason, message));
     scene.jobs[0].suspended = true;
-    assert_eq!(pending(&scene.decide()).0, "WaitingForAdmission");
+    let waiting = scene.decide();
+    let (reason, message) = pending(&waiting);
+    assert_eq!(reason, "WaitingForAdmission");
+    assert!(message.contains("kubectl describe workload"), "{message}");
 }
 
 #[test]
