@@ -80,7 +80,7 @@ pub(super) fn benchmark_run(mut value: Value) -> Result<BenchmarkRun, Defect> {
 pub(super) fn check_run_name(run: &mut BenchmarkRun) -> Option<Defect> {
     let message = match run.metadata.name.as_deref() {
         None => "is missing; give the run a name".to_owned(),
-        Some(name) => check_name(name).err()?.to_string(),
+        Some(name) => check_name(name).err()?,
     };
     run.metadata.name = Some(PLACEHOLDER_NAME.to_owned());
     Some(Defect::field("metadata.name", message))

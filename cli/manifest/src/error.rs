@@ -89,7 +89,7 @@ impl From<Unreadable> for Defect {
 
 impl From<Problem> for Defect {
     fn from(problem: Problem) -> Self {
-        Self::field(problem.path, problem.kind.to_string())
+        Self::field(problem.path, problem.message)
     }
 }
 

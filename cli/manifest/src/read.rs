@@ -140,17 +140,16 @@ fn add_problems(rules: Vec<Defect>, run: &BenchmarkRun, repaired: &Repaired, fou
     let mut problems = problems;
     problems.retain(|problem| {
         // Variants that differ only in a field with a defect look identical.
-        let may_look_identical =
-            has_violations && matches!(problem.kind, ProblemKind::IdenticalVariants { .. });
+        let may_look_identical = has_violations && problem.kind == ProblemKind::IdenticalVariants;
         !may_look_identical
-            && (names_the_valid_values(problem) || !rules.iter().any(|rule| is_same(rule, problem)))
+            && (problem.kind == ProblemKind::UnknownName || !rules.iter().any(|rule| is_same(rule, problem)))
     });
     let rules = rules
         .into_iter()
         .filter(|rule| !problems.iter().any(|problem| is_same(rule, problem)));
     let rules: Vec<Defect> = rules.collect();
     let problems = problems.into_iter().map(|problem| {
-        let is_consequence = match names_the_valid_values(&problem) {
+        let is_consequence = match problem.kind == ProblemKind::UnknownName {
             true => repaired.may_rename(),
             false => repaired.may_be_a_consequence(&problem.path),
         };
@@ -168,14 +167,6 @@ fn add_problems(rules: Vec<Defect>, run: &BenchmarkRun, repaired: &Repaired, fou
             found.push(defect);
         }
     }
-}
-
-/// Whether the description of a problem names the valid values.
-fn names_the_valid_values(problem: &Problem) -> bool {
-    matches!(
-        problem.kind,
-        ProblemKind::UnknownBaseline { .. } | ProblemKind::UnknownName { .. }
-    )
 }
 
 /// Whether a problem is the violation of a rule: both are at the same field, or the rule is about the items of a list and

@@ -35,10 +35,7 @@ use crds::v1alpha1::{
 
 use super::format::clipped;
 use super::posting::{Burst, Tuning};
-pub use problem::{
-    ClaimsProblem, CommandProblem, Problem, ProblemKind, Problems, ScenarioProblem, ServingProblem,
-    TransportProblem,
-};
+pub use problem::{Problem, ProblemKind, Problems};
 use reporter::Reporter;
 
 /// A run whose names, sizes and quantities are valid, with defaults applied.
@@ -170,14 +167,8 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
     limits::check(spec, &mut report);
     text::check(&run.spec, &mut report);
     let Some(baseline) = baseline else {
-        let known = variants.into_iter().map(|variant| variant.name).collect();
-        report.add(
-            "spec.baseline",
-            ProblemKind::UnknownBaseline {
-                name: spec.baseline.clone(),
-                known,
-            },
-        );
+        let known: Vec<_> = variants.into_iter().map(|variant| variant.name).collect();
+        report.unknown_name("spec.baseline", &spec.baseline, "a variant", &known);
         return Err(problems(report));
     };
     // Variants of an invalid spec may be identical because of a problem that has already been reported.
@@ -214,12 +205,15 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
 ///
 /// # Errors
 /// Returns the requirements for a name if `name` is not valid.
-pub fn check_name(name: &str) -> Result<(), ProblemKind> {
+pub fn check_name(name: &str) -> Result<(), String> {
     match is_label(name, MAX_NAME) {
         true => Ok(()),
-        false => Err(ProblemKind::RunName {
-            name: clipped(name, MAX_SHOWN_NAME),
-        }),
+        false => Err(format!(
+            "`{name}` is not a valid name: pods and directories are named after the run, so it must consist \
+             of 1 to 52 lowercase letters, digits and `-`, and start and end with a letter or digit. Choose \
+             another name",
+            name = clipped(name, MAX_SHOWN_NAME)
+        )),
     }
 }
 

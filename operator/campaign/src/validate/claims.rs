@@ -2,7 +2,6 @@
 
 use crds::v1alpha1::{BenchmarkRunSpec, Claims};
 
-use super::ClaimsProblem;
 use super::reporter::Reporter;
 
 /// Checks the claims of the run and of each variant. Either all variants claim devices or none does: otherwise, a device
@@ -18,8 +17,14 @@ pub(super) fn check(spec: &BenchmarkRunSpec, report: &mut Reporter) {
         match (&variant.claims, claiming) {
             (Some(claims), _) => check_claims(&path, claims, report),
             (None, Some(claiming)) if of_run.is_none() => {
-                let claiming = claiming.name.clone();
-                report.add(path, ClaimsProblem::WithoutClaims { claiming });
+                let claiming = &claiming.name;
+                report.add(
+                    path,
+                    format!(
+                        "variant \"{claiming}\" claims devices, but this variant claims none. Set \
+                         `spec.resources.claims`, or the claims of every variant"
+                    ),
+                );
             }
             (None, _) => {}
         }
@@ -43,11 +48,19 @@ fn check_claims(path: &str, claims: &Claims, report: &mut Reporter) {
     if devices > Claims::MAX_DEVICES {
         report.add(
             format!("{path}.requests"),
-            ClaimsProblem::TooManyDevices { devices },
+            format!(
+                "the requests of a group have {devices} devices in total, but a claim holds at most {}. \
+                 Request fewer devices for each group, and raise `groups`",
+                Claims::MAX_DEVICES
+            ),
         );
     }
     if devices == 1 && !claims.align.is_none() {
-        report.add(format!("{path}.align"), ClaimsProblem::SingleDevice);
+        report.add(
+            format!("{path}.align"),
+            "a group with a single device has no other device to align it with. Request a second device, or \
+             remove `align`",
+        );
     }
 }
 
@@ -58,10 +71,10 @@ mod tests {
     /// Problems of a run whose resources have the given claims, with a second variant.
     fn problems(resources: &str, second: &str) -> Vec<String> {
         let run = crate::fixture::run_from_yaml(&format!(
-            "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {{name: test}}\nspec:\n  baseline: a\n  \
-             variants: [{{name: a}}, {{name: b, doorbell: {{maxBatch: 16}}{second}}}]\n  \
-             transport: {{libfabric: {{provider: efa, rails: 4}}}}\n  \
-             scenarios: [{{name: mid, transfer: {{sizes: [64Ki], batch: 16}}}}]\n  resources: {{{resources}}}\n"
+            "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {{name: test}}\nspec:\n  \
+             baseline: a\n  variants: [{{name: a}}, {{name: b, doorbell: {{maxBatch: 16}}{second}}}]\n  \
+             transport: {{libfabric: {{provider: efa, rails: 4}}}}\n  scenarios: [{{name: mid, transfer: \
+             {{sizes: [64Ki], batch: 16}}}}]\n  resources: {{{resources}}}\n"
         ));
         match validate(&run) {
             Ok(_) => Vec::new(),
@@ -83,8 +96,8 @@ mod tests {
         assert_eq!(
             problems(&claims(1, 8, 32), ""),
             [
-                "spec.resources.claims.requests: the requests of a group have 40 devices in total, but a claim holds at most \
-                 32. Request fewer devices for each group, and raise `groups`"
+                "spec.resources.claims.requests: the requests of a group have 40 devices in total, but a claim \
+              holds at most 32. Request fewer devices for each group, and raise `groups`"
             ]
         );
     }
@@ -95,10 +108,10 @@ mod tests {
         assert_eq!(
             problems(&format!("claims: {{requests: [{requests}]}}"), ""),
             [
-                "spec.resources.claims.requests[1].name: `nic` is already the name of spec.resources.claims.requests[0]. \
-                 Use a unique name",
-                "spec.transport.libfabric.rails: every rail needs an EFA device: a worker has 4 rails, but claims only 2 \
-                 devices. Request more devices, or use fewer rails"
+                "spec.resources.claims.requests[1].name: `nic` is already the name of \
+                 spec.resources.claims.requests[0]. Use a unique name",
+                "spec.transport.libfabric.rails: every rail needs an EFA device: a worker has 4 rails, but \
+                 claims only 2 devices. Request more devices, or use fewer rails"
             ]
         );
     }
@@ -112,8 +125,8 @@ mod tests {
         assert_eq!(
             problems(&claims, ""),
             [
-                "spec.resources.claims.align: a group with a single device has no other device to align it with. Request a \
-                 second device, or remove `align`"
+                "spec.resources.claims.align: a group with a single device has no other device to align it \
+              with. Request a second device, or remove `align`"
             ]
         );
     }
@@ -125,7 +138,7 @@ mod tests {
             problems("efas: 4", &claims),
             [
                 "spec.variants[0].claims: variant \"b\" claims devices, but this variant claims none. Set \
-                 `spec.resources.claims`, or the claims of every variant"
+              `spec.resources.claims`, or the claims of every variant"
             ]
         );
     }

@@ -5,8 +5,11 @@ use crds::assignment::{CommandWorkload, Workload};
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRunSpec, Command, CommandTool, MemoryKind, Metric, Scenario};
 
-use super::CommandProblem;
 use super::reporter::Reporter;
+
+/// Cause and fix if a command has another metric.
+pub(super) const NO_METRIC: &str = "a command has only the metrics that its tool reports. Use \
+                                    ReportedLatency or ReportedBandwidth";
 
 /// A command's workload.
 pub(super) fn workload(given: &Command) -> Workload {
@@ -38,7 +41,11 @@ pub(super) fn check(spec: &BenchmarkRunSpec, report: &mut Reporter) {
     for (index, variant) in spec.variants.iter().enumerate() {
         let path = format!("spec.variants[{index}].arguments");
         if !variant.arguments.is_empty() && !uses_arguments {
-            report.add(path.clone(), CommandProblem::ArgumentsWithoutCommand);
+            report.add(
+                path.clone(),
+                "no command contains {arguments}, the placeholder that these arguments replace. Add it to \
+                 `server` or `client`, or remove `arguments`",
+            );
         }
         check_arguments(&path, &variant.arguments, false, report);
     }
@@ -63,30 +70,44 @@ fn check_scenario(path: &str, scenario: &Scenario, given: &Command, report: &mut
         {
             report.add(
                 format!("{}[0]", field(name)),
-                CommandProblem::CommandProgramPlaceholder,
+                "the program must be a name or a path without placeholders, so that all arms run the same \
+                 program",
             );
         }
     }
     if given.sizes.len() > 1 && !template::contains(&given.client, "size") {
-        report.add(field("client"), CommandProblem::SizesWithoutPlaceholder);
+        report.add(
+            field("client"),
+            "each size is measured in a separate run, so the client must contain {size}. Add it, or use one \
+             size",
+        );
     }
     check_sizes(&field("sizes"), given, report);
     match (&given.ready, given.server.is_empty()) {
-        (Some(_), true) => report.add(field("ready"), CommandProblem::ReadyWithoutServer),
+        (Some(_), true) => report.add(
+            field("ready"),
+            "there is no server. Remove `ready`, or set `server`",
+        ),
         (Some(ready), false) => {
             if let Err(problem) = LinePattern::new(ready) {
-                let problem = problem.to_string();
-                report.add(field("ready"), CommandProblem::CommandPattern { problem });
+                report.add(field("ready"), problem.to_string());
             }
         }
         (None, false) if !template::contains(&given.server, "port") => {
-            report.add(field("server"), CommandProblem::NoReadiness);
+            report.add(
+                field("server"),
+                "the client is started when the server is ready, so the server must listen on {port} or \
+                 print a line. Add {port} to `server`, or set `ready`",
+            );
         }
         (None, _) => {}
     }
     check_output(path, scenario, given, report);
     if scenario.memory != MemoryKind::Heap {
-        report.add(format!("{path}.memory"), CommandProblem::CommandMemory);
+        report.add(
+            format!("{path}.memory"),
+            "a command allocates its own memory. Use `memory: Heap`, or remove `memory`",
+        );
     }
 }
 
@@ -100,38 +121,49 @@ fn check_sizes(path: &str, given: &Command, report: &mut Reporter) {
         let mut earlier = given.sizes.iter().take(index).filter(|first| *first != second);
         let text = |first: &Size| same_size_text(given.tool, first.bytes(), second.bytes());
         if let Some((first, text)) = earlier.find_map(|first| Some((*first, text(first)?))) {
-            let kind = CommandProblem::SizesPrintedAlike {
-                tool: given.tool,
-                first,
-                second: *second,
-                text,
-            };
-            report.add(format!("{path}[{index}]"), kind);
+            let message = format!(
+                "{tool:?} prints {} and {} bytes alike, as `{text}`, so their results cannot be \
+                 distinguished. Remove one of them, or measure them in separate scenarios",
+                first.bytes(),
+                second.bytes(),
+                tool = given.tool
+            );
+            report.add(format!("{path}[{index}]"), message);
         }
     }
+}
+
+/// Cause and fix if `tool` does not report `metric`.
+fn other_metric(tool: CommandTool, metric: Metric) -> String {
+    format!("the output of {tool:?} contains no {metric}. Use the other reported metric")
 }
 
 fn check_output(path: &str, scenario: &Scenario, given: &Command, report: &mut Reporter) {
     let metric_path = format!("{path}.primaryMetric");
     match scenario.primary_metric {
-        None => report.add(metric_path.clone(), CommandProblem::NoMetricOfCommand),
+        None => report.add(metric_path.clone(), NO_METRIC),
         Some(Metric::ReportedLatency) if given.tool == CommandTool::TransferEngineBench => {
             let (tool, metric) = (given.tool, Metric::ReportedLatency);
-            report.add(metric_path.clone(), CommandProblem::MetricOfTool { tool, metric });
+            report.add(metric_path.clone(), other_metric(tool, metric));
         }
         Some(_) => {}
     }
     let pattern_path = format!("{path}.command.pattern");
     match (&given.pattern, given.tool) {
-        (None, CommandTool::Regex) => report.add(pattern_path, CommandProblem::RegexWithoutPattern),
+        (None, CommandTool::Regex) => report.add(
+            pattern_path,
+            "`tool: Regex` requires a pattern that matches the lines with results",
+        ),
         (Some(_), tool) if tool != CommandTool::Regex => {
-            report.add(pattern_path, CommandProblem::PatternWithoutRegex { tool });
+            report.add(
+                pattern_path,
+                format!("the output of {tool:?} is known. Remove `pattern`, or use `tool: Regex`"),
+            );
         }
         (Some(pattern), _) => {
             if let Err(error) = check_pattern(pattern) {
-                let problem = error.problem.to_string();
                 let path = format!("{pattern_path}.{}", error.field);
-                report.add(path, CommandProblem::CommandPattern { problem });
+                report.add(path, error.problem.to_string());
             }
             let metric = scenario.primary_metric;
             let has_metric = match metric {
@@ -141,7 +173,7 @@ fn check_output(path: &str, scenario: &Scenario, given: &Command, report: &mut R
             };
             if let Some(metric) = metric.filter(|_| !has_metric) {
                 let tool = given.tool;
-                report.add(metric_path, CommandProblem::MetricOfTool { tool, metric });
+                report.add(metric_path, other_metric(tool, metric));
             }
         }
         (None, _) => {}
@@ -163,10 +195,7 @@ fn check_arguments(path: &str, arguments: &[String], may_nest: bool, report: &mu
             Ok(()) => None,
         };
         if let Some(problem) = problem {
-            report.add(
-                format!("{path}[{index}]"),
-                CommandProblem::Placeholder { problem },
-            );
+            report.add(format!("{path}[{index}]"), problem);
         }
     }
 }

@@ -4,7 +4,7 @@ use crds::assignment::Workload;
 use crds::v1alpha1::Scenario;
 
 use super::reporter::Reporter;
-use super::{MAX_SCENARIO_NAME, ProblemKind, ValidatedScenario, is_label};
+use super::{MAX_SCENARIO_NAME, ValidatedScenario, is_label};
 
 /// Name of the scenario with `count`, if the scenario `name` lists several counts.
 fn name_with(name: &str, count: u32) -> String {
@@ -20,7 +20,13 @@ pub(super) fn check_length(path: &str, name: &str, counts: &[u32], report: &mut 
     if !is_label(&longest, MAX_SCENARIO_NAME) {
         let max = MAX_SCENARIO_NAME - (longest.len() - name.len());
         let name = longest;
-        report.add(format!("{path}.name"), ProblemKind::LongCountName { name, max });
+        report.add(
+            format!("{path}.name"),
+            format!(
+                "with the largest count, the scenario name would be `{name}`, which is longer than 40 \
+                 characters. Use a name of at most {max} characters"
+            ),
+        );
     }
 }
 
@@ -43,10 +49,11 @@ pub(super) fn check_name(
     };
     report.add(
         format!("spec.scenarios[{}].name", suffixed.index),
-        ProblemKind::CountNameTaken {
-            name: one.assignment.name.clone(),
-            other: format!("spec.scenarios[{}]", taken.index),
-        },
+        format!(
+            "the scenario for a count would be named `{}`, like spec.scenarios[{}]: each count in a list becomes a \
+             scenario named NAME-COUNT. Use another name",
+            one.assignment.name, taken.index
+        ),
     );
 }
 

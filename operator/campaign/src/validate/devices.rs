@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, TransportSpec};
 
+use super::ValidatedScenario;
 use super::claims;
 use super::reporter::Reporter;
-use super::{ClaimsProblem, ProblemKind, ScenarioProblem, ValidatedScenario};
 
 /// Maximum number of rails of a worker, over all its GPUs.
 const MAX_RAILS: u32 = 64;
+/// Cause and fix if a field is about NICs, but no transport uses any.
+const NO_NICS: &str = "the transport uses no NICs. Remove this field, or choose another transport";
 
 /// Validates `spec.devices`, `spec.placement.align`, and the number of EFA devices.
 pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: &mut Reporter) {
@@ -18,19 +20,31 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
     let rails = spec.transport.rails().saturating_mul(spec.devices.groups());
     if rails > MAX_RAILS {
         let max = MAX_RAILS;
-        report.add("spec.devices.gpus", ProblemKind::TooManyRails { rails, max });
+        report.add(
+            "spec.devices.gpus",
+            format!(
+                "every GPU has its own rails, {rails} in total, but the maximum is {max}. Use fewer rails or \
+                 GPUs"
+            ),
+        );
     }
     let (efas, devices) = (spec.resources.efas, claims::fewest_devices(spec));
     if spec.transports().any(TransportSpec::uses_efa) && rails > efas.saturating_add(devices) {
-        let problem: ProblemKind = match devices {
-            0 => ProblemKind::MoreRailsThanEfas { rails, efas },
-            devices => ClaimsProblem::FewerDevicesThanRails { rails, devices }.into(),
+        let problem = match devices {
+            0 => format!(
+                "every rail needs an EFA device: a worker has {rails} rails, but `spec.resources.efas` is \
+                 {efas}. Request {rails} devices, or use fewer rails"
+            ),
+            devices => format!(
+                "every rail needs an EFA device: a worker has {rails} rails, but claims only {devices} \
+                 devices. Request more devices, or use fewer rails"
+            ),
         };
         report.add("spec.transport.libfabric.rails", problem);
     }
     check_nics(spec, rails, report);
     if !spec.placement.align.is_none() && !spec.transports().any(TransportSpec::uses_nics) {
-        report.add("spec.placement.align", ProblemKind::NoNics);
+        report.add("spec.placement.align", NO_NICS);
     }
 }
 
@@ -44,7 +58,14 @@ fn check_gpus(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: 
         .max();
     let used = most_threads.unwrap_or(0);
     if gpus.len() > used as usize {
-        report.add("spec.devices.gpus", ProblemKind::UnusedGpus { threads: used });
+        report.add(
+            "spec.devices.gpus",
+            format!(
+                "the list has more GPUs than a scenario with GPU memory (`Cuda`) can use: each thread uses \
+                 one GPU, and no such scenario has more than {used} threads. Remove GPUs, or raise \
+                 `threads` in a transfer scenario"
+            ),
+        );
     }
     if gpus.is_empty() {
         check_default_gpus(scenarios, report);
@@ -54,14 +75,15 @@ fn check_gpus(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: 
         let path = format!("spec.devices.gpus[{index}]");
         if *gpu >= spec.resources.gpus.saturating_add(claims::fewest_devices(spec)) {
             let requested = spec.resources.gpus;
-            report.add(path, ProblemKind::UnknownGpu { gpu: *gpu, requested });
-        } else if !seen.insert(gpu) {
             report.add(
                 path,
-                ProblemKind::DuplicateDevice {
-                    name: gpu.to_string(),
-                },
+                format!(
+                    "GPU {gpu} does not exist in the container: `spec.resources.gpus` is {requested}, and \
+                     indexes start at 0. Request more GPUs, or use a lower index"
+                ),
             );
+        } else if !seen.insert(gpu) {
+            report.add(path, format!("`{gpu}` is in the list twice. Remove one"));
         }
     }
 }
@@ -77,10 +99,14 @@ fn check_default_gpus(scenarios: &[ValidatedScenario], report: &mut Reporter) {
         scenario.uses(MemoryKind::Cuda) && !scenario.has_segments_on_gpus() && scenario.threads_on_gpus() > 1
     });
     if let (Some(segment), Some(other)) = (segment, other) {
-        let (segment, other) = (segment.name.clone(), other.name.clone());
+        let (segment, other) = (&segment.name, &other.name);
         report.add(
             "spec.devices.gpus",
-            ScenarioProblem::DifferentGpus { segment, other },
+            format!(
+                "the segment of scenario \"{segment}\" uses all GPUs of a worker by default, but the threads \
+                 of scenario \"{other}\" use GPU 0, and all scenarios of a run share the memory of each \
+                 thread. Name the GPUs that both use, such as [0], or measure the scenarios in separate runs"
+            ),
         );
     }
 }
@@ -91,16 +117,17 @@ fn check_nics(spec: &BenchmarkRunSpec, rails: u32, report: &mut Reporter) {
         return;
     }
     if !spec.transports().any(TransportSpec::uses_nics) {
-        report.add("spec.devices.nics", ProblemKind::NoNics);
+        report.add("spec.devices.nics", NO_NICS);
         return;
     }
     if nics.len() != rails as usize {
         report.add(
             "spec.devices.nics",
-            ProblemKind::NicsPerRail {
-                nics: nics.len(),
-                rails,
-            },
+            format!(
+                "{nics} NICs are named, but there are {rails} rails (the rails of the transport for each \
+                 GPU). Name one NIC for each rail, or none",
+                nics = nics.len()
+            ),
         );
     }
     // For an IP transport, several rails may share a network interface. RDMA devices must not be shared.
@@ -109,7 +136,7 @@ fn check_nics(spec: &BenchmarkRunSpec, rails: u32, report: &mut Reporter) {
         if !seen.insert(nic) && !spec.transports().all(TransportSpec::uses_ip) {
             report.add(
                 format!("spec.devices.nics[{index}]"),
-                ProblemKind::DuplicateDevice { name: nic.clone() },
+                format!("`{nic}` is in the list twice. Remove one"),
             );
         }
     }

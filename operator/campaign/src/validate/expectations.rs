@@ -3,9 +3,9 @@
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRunSpec, Change, Expectation};
 
+use super::ValidatedScenario;
 use super::reporter::Reporter;
-use super::scenarios::metric_fits;
-use super::{ProblemKind, ValidatedScenario};
+use super::scenarios::metric_problem;
 
 /// Validates every expectation of `spec`.
 pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: &mut Reporter) {
@@ -16,34 +16,34 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
             .iter()
             .find(|scenario| scenario.assignment.name == expectation.scenario);
         let Some(scenario) = scenario else {
-            let known = scenarios
+            let known: Vec<_> = scenarios
                 .iter()
                 .map(|scenario| scenario.assignment.name.clone())
                 .collect();
-            let name = expectation.scenario.clone();
-            let what = "a scenario";
-            report.add(
-                format!("{path}.scenario"),
-                ProblemKind::UnknownName { name, what, known },
+            report.unknown_name(
+                &format!("{path}.scenario"),
+                &expectation.scenario,
+                "a scenario",
+                &known,
             );
             continue;
         };
-        if !metric_fits(expectation.metric, &scenario.assignment.workload) {
-            let metric = expectation.metric;
-            report.add(
-                format!("{path}.metric"),
-                ProblemKind::metric_not_available(metric, &scenario.assignment.workload),
-            );
+        if let Some(problem) = metric_problem(expectation.metric, &scenario.assignment.workload) {
+            report.add(format!("{path}.metric"), problem);
         }
         check_decrease(&path, expectation, report);
         let range = expectation.sizes.unwrap_or_default();
         if !scenario.sizes.iter().any(|size| range.contains(Size(*size))) {
+            let name = &scenario.assignment.name;
+            let sizes: Vec<_> = scenario
+                .sizes
+                .iter()
+                .map(|size| Size(*size).to_string())
+                .collect();
+            let sizes = sizes.join(", ");
             report.add(
                 format!("{path}.sizes"),
-                ProblemKind::NoSizeSelected {
-                    scenario: scenario.assignment.name.clone(),
-                    sizes: scenario.sizes.iter().copied().map(Size).collect(),
-                },
+                format!("the range contains no size of scenario \"{name}\" ({sizes}). Widen the range"),
             );
         }
     }
@@ -58,7 +58,7 @@ fn check_decrease(path: &str, expectation: &Expectation, report: &mut Reporter) 
         if let Some(percent) = percent.filter(|percent| *percent >= 100) {
             report.add(
                 format!("{path}.decreasePercent.{field}"),
-                ProblemKind::DecreaseTooLarge { percent },
+                format!("a decrease of {percent} percent is not possible: use a value below 100"),
             );
         }
     }
@@ -71,11 +71,11 @@ fn check_variant(path: &str, spec: &BenchmarkRunSpec, expectation: &Expectation,
         .filter(|variant| variant.name != spec.baseline);
     let known: Vec<_> = others.map(|variant| variant.name.clone()).collect();
     if !known.contains(&expectation.variant) {
-        let name = expectation.variant.clone();
-        let what = "a variant other than the baseline";
-        report.add(
-            format!("{path}.variant"),
-            ProblemKind::UnknownName { name, what, known },
+        report.unknown_name(
+            &format!("{path}.variant"),
+            &expectation.variant,
+            "a variant other than the baseline",
+            &known,
         );
     }
 }

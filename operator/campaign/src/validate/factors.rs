@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use crds::striping::StripingPolicy;
 use crds::v1alpha1::{BenchmarkRunSpec, Factors, Optimization, Striping, Variant};
 
-use super::ProblemKind;
 use super::reporter::Reporter;
 
 /// Creates the spec with one variant for each combination of its factors. The binary digits of the index of a variant
@@ -81,7 +80,11 @@ fn check(factors: &Factors, spec: &BenchmarkRunSpec, report: &mut Reporter) {
     };
     let own = spec.variants.first().and_then(|variant| variant.striping);
     if factors.coalesce.is_some() && coalesces(own.or(spec.striping)) {
-        report.add("spec.factors.coalesce", ProblemKind::BaselineCoalesces);
+        report.add(
+            "spec.factors.coalesce",
+            "the baseline already coalesces, because its striping policy is NixlCoalesce. Use `policy: Nixl` \
+             in `spec.striping`, or remove the factor",
+        );
     }
 }
 

@@ -6,7 +6,7 @@ use crds::assignment::{Extent, FootprintWorkload, Workload};
 use crds::v1alpha1::MemoryFootprint;
 
 use super::reporter::Reporter;
-use super::{ProblemKind, ValidatedScenario, counts};
+use super::{ValidatedScenario, counts};
 
 /// Maximum number of consumers, as in the PyIsolate memory benchmark.
 pub(super) const MAX_CONSUMERS: u32 = 100;
@@ -43,9 +43,14 @@ pub(super) fn expand(
     let in_bounds = (1..=MAX_COUNTS).contains(&consumers.len())
         && consumers.iter().all(|count| (1..=MAX_CONSUMERS).contains(count));
     if !in_bounds || different.len() != consumers.len() {
-        let given = consumers.clone();
         let field = format!("{path}.memoryFootprint.consumers");
-        report.add(field, ProblemKind::ConsumerCounts { given });
+        report.add(
+            field,
+            format!(
+                "{consumers:?} is not a number from 1 to 100, or a list of 1 to 16 different numbers from 1 to \
+                 100. Change it"
+            ),
+        );
     }
     counts::check_length(path, &scenario.assignment.name, consumers, report);
     counts::expand(scenario, consumers, |workload, index| {

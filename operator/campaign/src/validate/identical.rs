@@ -50,15 +50,14 @@ pub(super) fn check(
                 };
                 for cause in comparison.causes(a, b, subject) {
                     let IdenticalCause { path, reason, advice } = cause;
-                    let (first, second) = (variant.name.clone(), earlier.name.clone());
-                    report.add(
+                    let (first, second) = (&variant.name, &earlier.name);
+                    report.add_kind(
                         path,
-                        ProblemKind::IdenticalVariants {
-                            first,
-                            second,
-                            reason,
-                            advice,
-                        },
+                        format!(
+                            "{reason}, so \"{first}\" and \"{second}\" would post exactly the same messages. \
+                             {advice}"
+                        ),
+                        ProblemKind::IdenticalVariants,
                     );
                 }
             }
@@ -252,9 +251,9 @@ impl Comparison<'_> {
         let value = a.max(b).unwrap_or(0);
         if let Some(blocker) = self.first_injection_blocker() {
             let reason = format!("no scenario can inject: {blocker}");
-            let advice =
-                "Add a ping-pong, or a transfer with operation: WriteImmediate or Send, or remove inject"
-                    .to_owned();
+            let advice = "Add a ping-pong, or a transfer with operation: WriteImmediate or Send, or remove \
+                          inject"
+                .to_owned();
             return IdenticalCause { path, reason, advice };
         }
         let (reason, advice) = match (a, b) {

@@ -1,9 +1,10 @@
 //! Rejects amounts that no machine has, and lists that contain an element twice. Performs no I/O.
 
+use std::fmt::Display;
+
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRunSpec, TransportSpec};
 
-use super::ProblemKind;
 use super::reporter::Reporter;
 use crate::format::bytes_per_second;
 
@@ -22,8 +23,7 @@ pub(super) fn check(spec: &BenchmarkRunSpec, report: &mut Reporter) {
     ];
     for (path, given) in amounts {
         if let Some(given) = given.filter(|given| *given > MAX_MEMORY) {
-            let (given, max) = (given.to_string(), MAX_MEMORY.to_string());
-            report.add(path, ProblemKind::AmountTooLarge { given, max });
+            report.add(path, too_large(given, MAX_MEMORY));
         }
     }
     for (index, scenario) in spec.scenarios.iter().enumerate() {
@@ -33,10 +33,7 @@ pub(super) fn check(spec: &BenchmarkRunSpec, report: &mut Reporter) {
             let rate = |size: Size| bytes_per_second(size.bytes() as f64);
             report.add(
                 format!("spec.scenarios[{index}].parameterServing.multicast.rate"),
-                ProblemKind::AmountTooLarge {
-                    given: rate(given),
-                    max: rate(MAX_MULTICAST_RATE),
-                },
+                too_large(rate(given), rate(MAX_MULTICAST_RATE)),
             );
         }
     }
@@ -47,6 +44,11 @@ pub(super) fn check(spec: &BenchmarkRunSpec, report: &mut Reporter) {
         }
     }
     check_unique("spec.placement.tolerations", &spec.placement.tolerations, report);
+}
+
+/// Cause and fix if an amount is larger than any machine has.
+fn too_large(given: impl Display, max: impl Display) -> String {
+    format!("{given} is greater than the maximum of {max}. Use a smaller value")
 }
 
 /// Reports transports of UCX that are listed twice.
@@ -63,9 +65,7 @@ fn check_unique<T: PartialEq>(path: &str, elements: &[T], report: &mut Reporter)
         if let Some(first) = first.filter(|first| *first < index) {
             report.add(
                 format!("{path}[{index}]"),
-                ProblemKind::DuplicateElement {
-                    first: format!("{path}[{first}]"),
-                },
+                format!("this is the same as {path}[{first}]. Remove one"),
             );
         }
     }

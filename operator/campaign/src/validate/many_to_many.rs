@@ -2,11 +2,14 @@
 
 use crds::v1alpha1::{BenchmarkRunSpec, Direction, ManyToMany, ScenarioWorkload};
 
-use super::ProblemKind;
 use super::reporter::Reporter;
 
 /// Maximum number of measuring threads of a worker, over all its flows.
 const MAX_THREADS: u32 = 64;
+
+/// Cause and fix if the transfers of flows are an open loop.
+const OPEN_LOOP: &str = "if `spec.placement.pattern` is ManyToMany, a transfer starts as soon as an earlier one of its \
+                         flow has completed. Remove `load`, or use `pattern: Pairwise`";
 
 /// Validates the workloads and the devices of a run with the many-to-many pattern.
 pub(super) fn check(spec: &BenchmarkRunSpec, report: &mut Reporter) {
@@ -14,7 +17,11 @@ pub(super) fn check(spec: &BenchmarkRunSpec, report: &mut Reporter) {
         return;
     };
     if spec.devices.groups() > 1 {
-        report.add("spec.devices.gpus", ProblemKind::MultipleGpusWithManyToMany);
+        report.add(
+            "spec.devices.gpus",
+            "`spec.placement.pattern: ManyToMany` supports one GPU per worker. Keep one GPU, or use \
+             `pattern: Pairwise`",
+        );
     }
     for (index, scenario) in spec.scenarios.iter().enumerate() {
         if let Some(workload) = scenario.workload() {
@@ -28,7 +35,7 @@ fn check_workload(path: &str, workload: ScenarioWorkload<'_>, pattern: ManyToMan
         ScenarioWorkload::Transfer(transfer) => transfer,
         ScenarioWorkload::SmallMessages(messages) => {
             if messages.load.is_some() {
-                report.add(format!("{path}.smallMessages.load"), ProblemKind::OpenLoopFlows);
+                report.add(format!("{path}.smallMessages.load"), OPEN_LOOP);
             }
             check_threads(format!("{path}.smallMessages"), 1, pattern, report);
             return;
@@ -42,19 +49,32 @@ fn check_workload(path: &str, workload: ScenarioWorkload<'_>, pattern: ManyToMan
         }
         _ => {
             let path = format!("{path}.{}", workload.field());
-            report.add(path, ProblemKind::WorkloadWithoutFlows);
+            report.add(
+                path,
+                "`spec.placement.pattern: ManyToMany` measures flows that are active at the same time, which \
+                 only `transfer`, `smallMessages` and `parameterServing` support. Use one of them, or \
+                 `pattern: Pairwise`",
+            );
             return;
         }
     };
-    let mut add = |field: &str, kind| report.add(format!("{path}.transfer.{field}"), kind);
+    let mut add = |field: &str, message: &str| report.add(format!("{path}.transfer.{field}"), message);
     if transfer.direction != Direction::Unidirectional {
-        add("direction", ProblemKind::BidirectionalFlows);
+        add(
+            "direction",
+            "if `spec.placement.pattern` is ManyToMany, only senders post transfers. Use `direction: \
+             Unidirectional` or `pattern: Pairwise`",
+        );
     }
     if transfer.load.is_some() {
-        add("load", ProblemKind::OpenLoopFlows);
+        add("load", OPEN_LOOP);
     }
     if transfer.iterations.is_some() {
-        add("iterations", ProblemKind::FlowsWithIterations);
+        add(
+            "iterations",
+            "if `spec.placement.pattern` is ManyToMany, all flows must be active for the same time, but a \
+             fast flow would complete this number of transfers before the others. Use `duration`",
+        );
     }
     check_threads(
         format!("{path}.transfer.threads"),
@@ -69,6 +89,13 @@ fn check_threads(path: String, threads: u32, pattern: ManyToMany, report: &mut R
     let flows = pattern.max_flows_of_a_worker();
     if threads.saturating_mul(flows) > MAX_THREADS {
         let max = MAX_THREADS;
-        report.add(path, ProblemKind::TooManyFlowThreads { threads, flows, max });
+        report.add(
+            path,
+            format!(
+                "each flow has separate threads, so {threads} threads and {flows} flows of a worker need {}, \
+                 more than {max}. Use fewer threads, senders or receivers",
+                u64::from(threads) * u64::from(flows)
+            ),
+        );
     }
 }

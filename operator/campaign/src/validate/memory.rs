@@ -7,7 +7,7 @@ use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRunSpec, ManyToMany, MemoryKind};
 
 use super::reporter::Reporter;
-use super::{ProblemKind, ValidatedScenario, ValidatedVariant, claims};
+use super::{ValidatedScenario, ValidatedVariant, claims};
 use crate::posting::Posting;
 
 const HUGE_PAGE_BYTES: u64 = 2 << 20;
@@ -24,14 +24,17 @@ pub(super) fn check(
         if spec.resources.gpus == 0 && claims::fewest_devices(spec) == 0 && scenario.assignment.needs_gpu() {
             let path = field_with(scenario, MemoryKind::Cuda);
             let path = path.unwrap_or_else(|| format!("spec.scenarios[{}].memory", scenario.index));
-            report.add(path, ProblemKind::NoGpu);
+            report.add(
+                path,
+                "`Cuda` memory needs a GPU, but `spec.resources.gpus` is 0. Request one, or use `Heap`",
+            );
         }
         let Some(path) = field_with(scenario, MemoryKind::Cuda) else {
             continue;
         };
         for variant in variants {
-            if let Some(kind) = device_memory_problem(spec.transport.rails(), variant, scenario) {
-                report.add(&path, kind);
+            if let Some(message) = device_memory_problem(spec.transport.rails(), variant, scenario) {
+                report.add(&path, message);
             }
         }
     }
@@ -53,18 +56,20 @@ fn device_memory_problem(
     rails: u32,
     variant: &ValidatedVariant,
     scenario: &ValidatedScenario,
-) -> Option<ProblemKind> {
+) -> Option<String> {
     let max = variant.tuning.inject_max_bytes?;
     let injected = scenario.sizes.iter().filter(|size| {
         let posting = Posting::new(variant.tuning, scenario.burst(), **size, rails);
         posting.injected.0 || posting.injected.1
     });
     let size = injected.min()?;
-    Some(ProblemKind::InjectOnDevice {
-        variant: variant.name.clone(),
-        size: Size(*size),
-        max: Size(max),
-    })
+    Some(format!(
+        "messages in GPU memory (`Cuda`) cannot be injected, but variant \"{variant}\" injects messages of \
+         {size}. Use `Heap` memory or sizes above {max}, or remove the variant's `inject`",
+        variant = variant.name,
+        size = Size(*size),
+        max = Size(max)
+    ))
 }
 
 /// Checks that a worker has enough huge pages. Every instrument process of the worker holds its memory even while it is
@@ -78,7 +83,7 @@ fn check_huge_pages(
     let path = "spec.resources.hugepages2Mi";
     let given = spec.resources.hugepages_2mi.unwrap_or_default();
     if !given.bytes().is_multiple_of(HUGE_PAGE_BYTES) {
-        report.add(path, ProblemKind::HugePagesMultiple { given });
+        report.add(path, format!("{given} is not a multiple of 2Mi. Round it up"));
     }
     let processes = processes_of_a_worker(spec, variants);
     let rails = spec.transport.rails();
@@ -102,12 +107,11 @@ fn check_huge_pages(
     {
         report.add(
             path,
-            ProblemKind::TooFewHugePages {
-                given,
-                needed: Size(needed),
-                processes,
-                scenario: scenario.clone(),
-            },
+            format!(
+                "{given} of huge pages is not enough: {processes} instrument processes need {needed} for \
+                 scenario \"{scenario}\". Request {needed} or more",
+                needed = Size(needed)
+            ),
         );
     }
 }

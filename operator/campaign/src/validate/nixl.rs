@@ -7,7 +7,7 @@ use crds::v1alpha1::{
 };
 
 use super::reporter::Reporter;
-use super::{ProblemKind, TransportProblem, ValidatedScenario, one_per_sweep};
+use super::{ValidatedScenario, one_per_sweep};
 
 /// Reports scenarios and descriptors that NIXL cannot transfer. Does nothing for other libraries.
 pub(super) fn check(
@@ -39,9 +39,11 @@ fn check_operations(path: &str, scenarios: &[ValidatedScenario], report: &mut Re
         if sends {
             report.add(
                 format!("spec.scenarios[{}]", scenario.index),
-                TransportProblem::MessagesOverNixl {
-                    path: path.to_owned(),
-                },
+                format!(
+                    "{path} has no messages with a payload: an agent reads and writes registered memory, and \
+                     its notifications carry no payload. Use `operation: Write`, `WriteImmediate` or `Read`, \
+                     or another transport"
+                ),
             );
         }
     }
@@ -56,10 +58,12 @@ fn check_engine_config(path: &str, nixl: &Nixl, report: &mut Reporter) {
         }
         let mut settings = parameter.value.split(',');
         if let Some(setting) = settings.find(|setting| !setting.contains('=')) {
-            let kind = TransportProblem::ListInEngineConfig {
-                setting: setting.to_owned(),
-            };
-            report.add(format!("{path}.parameters[{index}].value"), kind);
+            let message = format!(
+                "NIXL splits engine_config at commas, and \"{setting}\" is not of the form NAME=VALUE. If \
+                 the value of a setting is a list, set the variable in the variant's environment instead, \
+                 for example UCX_TLS"
+            );
+            report.add(format!("{path}.parameters[{index}].value"), message);
         }
     }
 }
@@ -75,23 +79,28 @@ fn check_descriptors(
     if descriptors.merge && nixl.requests == NixlRequests::Created {
         report.add(
             format!("{field}.merge"),
-            TransportProblem::MergeWithoutPreparedRequests,
+            "requires `requests: Prepared`, because NIXL does not merge descriptors of requests that it \
+             creates",
         );
     }
     let max_bytes = descriptors.max_bytes.bytes();
     if max_bytes == 0 {
-        let advice = "Set it to the maximum size of a descriptor, or remove descriptors";
-        report.add(format!("{field}.maxBytes"), ProblemKind::NoBytes { advice });
+        report.add(
+            format!("{field}.maxBytes"),
+            "0 bytes have no effect. Set it to the maximum size of a descriptor, or remove descriptors",
+        );
         return;
     }
     let largest = scenarios.iter().flat_map(|scenario| &scenario.sizes).max();
     if let Some(size) = largest.filter(|size| size.div_ceil(max_bytes) > NixlDescriptors::MAX_COUNT) {
         report.add(
             format!("{field}.maxBytes"),
-            TransportProblem::TooManyDescriptors {
-                size: Size(*size),
-                count: size.div_ceil(max_bytes),
-            },
+            format!(
+                "a transfer of {size} would have {count} descriptors, more than {max}. Increase `maxBytes`",
+                max = NixlDescriptors::MAX_COUNT,
+                size = Size(*size),
+                count = size.div_ceil(max_bytes)
+            ),
         );
     }
 }

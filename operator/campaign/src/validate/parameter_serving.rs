@@ -8,7 +8,8 @@ use crds::units;
 use crds::v1alpha1::{ManyToMany, Multicast, ParameterServing, ServingMode};
 
 use super::reporter::Reporter;
-use super::{ProblemKind, ServingProblem, ValidatedScenario, counts};
+use super::scenarios::duration_bounds;
+use super::{ValidatedScenario, counts};
 
 /// Minimum size of the parameters, in bytes.
 pub(super) const MIN_SIZE_BYTES: u64 = 4096;
@@ -26,7 +27,7 @@ const DATAGRAM_BYTES: std::ops::RangeInclusive<u64> = 512..=60_000;
 const MAX_DATAGRAMS: u64 = 1 << 26;
 
 /// Reports a problem with a field in `parameterServing`.
-pub(super) type Report<'a> = dyn FnMut(&str, ProblemKind) + 'a;
+pub(super) type Report<'a> = dyn FnMut(&str, String) + 'a;
 
 /// The workload with the first of the worker counts per pod.
 pub(super) fn workload(
@@ -40,13 +41,19 @@ pub(super) fn workload(
             let receivers = pattern.receivers;
             report(
                 "workers",
-                ServingProblem::WorkersWithManyToMany { receivers }.into(),
+                format!(
+                    "if `spec.placement.pattern` is ManyToMany, the workers of a trainer run in the pods of \
+                     all {receivers} receivers. Use `workersPerNode` or `pattern: Pairwise`"
+                ),
             );
         }
         None if given.workers_per_node.is_some() => {
             report(
                 "workersPerNode",
-                ServingProblem::WorkersPerNodeWithPairwise.into(),
+                "all workers of a trainer run in one pod, because `spec.placement.pattern` is not \
+                 ManyToMany. Use `workers`, or `pattern: ManyToMany` with `senders: 1` and one receiver for \
+                 each node"
+                    .to_owned(),
             );
         }
         Some(_) | None => {}
@@ -56,7 +63,7 @@ pub(super) fn workload(
             let min = units::Size(MIN_SIZE_BYTES);
             report(
                 &format!("sizes[{index}]"),
-                ServingProblem::ServingSize { size: *size, min }.into(),
+                format!("{size} is less than {min}, the minimum size of parameters. Use a larger size"),
             );
         }
     }
@@ -64,10 +71,9 @@ pub(super) fn workload(
         ServingMode::Filesystem => {
             let directory = given.directory.clone().unwrap_or_default();
             if !directory.starts_with('/') {
-                let directory = directory.clone();
                 report(
                     "directory",
-                    ServingProblem::RelativeDirectory { directory }.into(),
+                    format!("`{directory}` is not an absolute path. Use a path that starts with /"),
                 );
             }
             Delivery::Filesystem { directory }
@@ -121,12 +127,14 @@ fn check_times(given: &ParameterServing, report: &mut Report<'_>) {
         if !(min..=max).contains(&period.0) {
             let (given, is_total) = (period, max == longest);
             let (min, max) = (units::Duration(min), units::Duration(max));
-            let kind = if is_total {
-                ProblemKind::DurationBounds { given, min, max }
+            let message = if is_total {
+                duration_bounds(given, min, max)
             } else {
-                ServingProblem::PeriodBounds { given, min, max }.into()
+                format!(
+                    "{given} is not between {min} and {max}. Use a period that is not longer than `maxTime`"
+                )
             };
-            report(field, kind);
+            report(field, message);
         }
     }
     let step = given.step_period.0.max(MIN_STEP);
@@ -134,11 +142,10 @@ fn check_times(given: &ParameterServing, report: &mut Report<'_>) {
     if steps > MAX_STEPS {
         report(
             "stepPeriod",
-            ServingProblem::TooManySteps {
-                steps,
-                max: MAX_STEPS,
-            }
-            .into(),
+            format!(
+                "`maxTime` contains {steps} steps, more than {MAX_STEPS}. Use longer steps or a shorter \
+                 `maxTime`"
+            ),
         );
     }
 }
@@ -149,20 +156,28 @@ fn delivery(given: &ParameterServing, multicast: &Multicast, report: &mut Report
         .parse()
         .is_ok_and(|group: Ipv4Addr| group.is_multicast())
     {
-        let value = multicast.group.clone();
-        report("multicast.group", ServingProblem::NotMulticast { value }.into());
+        let value = &multicast.group;
+        report(
+            "multicast.group",
+            format!(
+                "`{value}` is not an IPv4 multicast address. Use an address from 224.0.0.0 to 239.255.255.255"
+            ),
+        );
     }
-    if let Some(value) = multicast.interface.clone()
+    if let Some(value) = &multicast.interface
         && value.parse::<Ipv4Addr>().is_err()
     {
-        report("multicast.interface", ServingProblem::NotIpv4 { value }.into());
+        report(
+            "multicast.interface",
+            format!("`{value}` is not an IPv4 address. Use the address of an interface, such as 10.0.0.5"),
+        );
     }
-    if let Some(value) = multicast.relay.clone()
+    if let Some(value) = &multicast.relay
         && value.parse::<SocketAddrV4>().is_err()
     {
         report(
             "multicast.relay",
-            ServingProblem::NotSocketAddress { value }.into(),
+            format!("`{value}` is not an IPv4 address with a port. Use a value such as 10.0.0.5:17772"),
         );
     }
     let size = multicast.datagram;
@@ -173,7 +188,7 @@ fn delivery(given: &ParameterServing, multicast: &Multicast, report: &mut Report
         );
         report(
             "multicast.datagram",
-            ServingProblem::DatagramBounds { size, min, max }.into(),
+            format!("{size} is not between {min} and {max}. Use a payload that fits into a datagram"),
         );
     } else {
         let largest = given.sizes.iter().map(|size| size.bytes()).max().unwrap_or(0);
@@ -182,12 +197,15 @@ fn delivery(given: &ParameterServing, multicast: &Multicast, report: &mut Report
             let max = MAX_DATAGRAMS;
             report(
                 "maxVersion",
-                ServingProblem::TooManyDatagrams { datagrams, max }.into(),
+                format!("{datagrams} datagrams are more than {max}. Use fewer versions or larger datagrams"),
             );
         }
     }
     if multicast.rate.is_some_and(|rate| rate.bytes() == 0) {
-        report("multicast.rate", ServingProblem::ZeroRate.into());
+        report(
+            "multicast.rate",
+            "a rate of 0 sends nothing. Use a higher rate, or remove `rate` for no limit".to_owned(),
+        );
     }
     let group = format!("{}:{}", multicast.group, multicast.port);
     MulticastDelivery {

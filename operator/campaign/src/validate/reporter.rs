@@ -1,5 +1,7 @@
 //! Collects the problems of a run.
 
+use crds::suggestion::did_you_mean;
+
 use super::problem::{Problem, ProblemKind, Problems};
 
 /// Collects a run's problems.
@@ -7,22 +9,44 @@ use super::problem::{Problem, ProblemKind, Problems};
 pub(super) struct Reporter(Vec<Problem>);
 
 impl Reporter {
-    /// Reports a problem, unless it has already been reported, for example for another rate of the same sweep.
-    pub(super) fn add(&mut self, path: impl Into<String>, kind: impl Into<ProblemKind>) {
+    /// Reports a problem with its cause and fix, unless it has already been reported, for example for another rate of the
+    /// same sweep.
+    pub(super) fn add(&mut self, path: impl Into<String>, message: impl Into<String>) {
+        self.add_kind(path, message, ProblemKind::Other);
+    }
+
+    /// Reports a problem of a certain kind, unless it has already been reported.
+    pub(super) fn add_kind(
+        &mut self,
+        path: impl Into<String>,
+        message: impl Into<String>,
+        kind: ProblemKind,
+    ) {
         let problem = Problem {
             path: path.into(),
-            kind: kind.into(),
+            message: message.into(),
+            kind,
         };
         if !self.0.contains(&problem) {
             self.0.push(problem);
         }
     }
 
+    /// Reports a name that is not `what`, such as a variant. The names in `known` are valid.
+    pub(super) fn unknown_name(&mut self, path: &str, name: &str, what: &str, known: &[String]) {
+        let suggestion = did_you_mean(name, known.iter().map(String::as_str));
+        let message = format!(
+            "`{name}` is not {what}.{suggestion} Use one of {}",
+            known.join(", ")
+        );
+        self.add_kind(path, message, ProblemKind::UnknownName);
+    }
+
     /// Replaces the path of every problem. Problems that are then identical are reported once.
     pub(super) fn with_paths(self, path: impl Fn(&str) -> String) -> Self {
         let mut renamed = Self::default();
         for problem in self.0 {
-            renamed.add(path(&problem.path), problem.kind);
+            renamed.add_kind(path(&problem.path), problem.message, problem.kind);
         }
         renamed
     }
@@ -42,10 +66,7 @@ impl Reporter {
             if let Some(first) = seen.iter().position(|known| *known == name) {
                 self.add(
                     format!("{field}[{index}].name"),
-                    ProblemKind::DuplicateName {
-                        name: name.to_owned(),
-                        first: format!("{field}[{first}]"),
-                    },
+                    format!("`{name}` is already the name of {field}[{first}]. Use a unique name"),
                 );
             }
             seen.push(name);

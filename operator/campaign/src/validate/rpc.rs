@@ -2,8 +2,8 @@
 
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, Rpc, RpcChannel, RpcPattern, Variant};
 
+use super::ValidatedScenario;
 use super::reporter::Reporter;
-use super::{ProblemKind, ValidatedScenario};
 
 /// Reports depths of calls that are not recursive, memory and channels that cannot be combined with a scenario, channels
 /// in a run without calls, and settings of variants that have no effect on their channel.
@@ -23,7 +23,10 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
     for (index, variant) in spec.variants.iter().enumerate() {
         let path = format!("spec.variants[{index}]");
         if variant.channel.is_some() && !has_calls {
-            report.add(format!("{path}.channel"), ProblemKind::ChannelWithoutCalls);
+            report.add(
+                format!("{path}.channel"),
+                "no scenario makes calls. Add a scenario with `rpc` or `memoryFootprint`, or remove `channel`",
+            );
         } else {
             check_tuning(&path, variant, report);
         }
@@ -35,7 +38,9 @@ fn check_depth(path: &str, rpc: &Rpc, report: &mut Reporter) {
         let pattern = rpc.pattern;
         report.add(
             format!("{path}.rpc.depth"),
-            ProblemKind::DepthWithoutRecursion { pattern },
+            format!(
+                "calls with `pattern: {pattern:?}` have no depth. Remove `depth`, or use `pattern: Recursive`"
+            ),
         );
     }
 }
@@ -44,15 +49,22 @@ fn check_footprint(scenario: &ValidatedScenario, spec: &BenchmarkRunSpec, report
     let path = format!("spec.scenarios[{}]", scenario.index);
     let memory = spec.scenarios.get(scenario.index).map(|given| given.memory);
     if !matches!(memory, Some(MemoryKind::Heap | MemoryKind::Cuda)) {
-        report.add(format!("{path}.memory"), ProblemKind::FootprintMemory);
+        report.add(
+            format!("{path}.memory"),
+            "the consumers measure ordinary host memory or GPU memory. Use `memory: Heap` or `Cuda`, or \
+             remove `memory`",
+        );
     }
     for (index, variant) in spec.variants.iter().enumerate() {
         let channel = variant.channel.unwrap_or_default();
         if matches!(channel, RpcChannel::Transport | RpcChannel::Local) {
-            let variant = variant.name.clone();
+            let variant = &variant.name;
             report.add(
                 format!("spec.variants[{index}].channel"),
-                ProblemKind::FootprintChannel { variant, channel },
+                format!(
+                    "a tensor can be passed to other processes over `channel: UnixSocket`, `Tcp` or \
+                     `SharedMemory`, but variant \"{variant}\" uses {channel:?}. Set its `channel`"
+                ),
             );
         }
     }
@@ -70,7 +82,10 @@ fn check_tuning(path: &str, variant: &Variant, report: &mut Reporter) {
     for (field, _) in fields.into_iter().filter(|(_, is_set)| *is_set) {
         report.add(
             format!("{path}.{field}"),
-            ProblemKind::TuningOffFabric { channel, field },
+            format!(
+                "calls over channel {channel:?} post no messages to which `{field}` could apply. Remove \
+                 `{field}`, or use `channel: Transport`"
+            ),
         );
     }
 }

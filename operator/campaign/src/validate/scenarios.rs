@@ -16,7 +16,7 @@ use crds::v1alpha1::{
 
 use super::memory::bytes_per_process;
 use super::reporter::Reporter;
-use super::{ProblemKind, ScenarioProblem, ValidatedScenario, command, footprint, parameter_serving, sweep};
+use super::{ValidatedScenario, command, footprint, parameter_serving, sweep};
 
 /// Maximum message size: the largest RDMA write that an EFA device supports.
 const MAX_SIZE_BYTES: u64 = 1 << 30;
@@ -47,11 +47,12 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
     let deadline = spec.run_policy.case_deadline_seconds;
     let max = units::Duration(MAX_MIN_WINDOW.min(pilot::max_min_window(deadline)));
     if spec.sampling.min_window > max {
-        let kind = ScenarioProblem::MinWindowBounds {
-            given: spec.sampling.min_window,
-            max,
-        };
-        report.add("spec.sampling.minWindow".to_owned(), kind);
+        let message = format!(
+            "{given} is longer than {max}, the smaller of 10s and a fifth of \
+             `spec.runPolicy.caseDeadlineSeconds`. Choose a shorter window, or raise a deadline below 50 s",
+            given = spec.sampling.min_window
+        );
+        report.add("spec.sampling.minWindow", message);
     }
     let scenarios = spec.scenarios.iter().enumerate();
     let scenarios: Vec<ValidatedScenario> = scenarios
@@ -118,7 +119,12 @@ impl ScenarioExpander<'_> {
                 | ScenarioWorkload::Command(_)
         ) {
             let workload = given.field();
-            self.add("targetMemory", ScenarioProblem::TargetMemory { workload });
+            self.add(
+                "targetMemory",
+                format!(
+                    "the sides of `{workload}` cannot use different kinds of memory. Remove `targetMemory`"
+                ),
+            );
         }
         (kind != scenario.memory).then_some(kind)
     }
@@ -140,15 +146,14 @@ impl ScenarioExpander<'_> {
             ScenarioWorkload::MemoryFootprint(given) => footprint::workload(given),
             ScenarioWorkload::Command(given) => command::workload(given),
             ScenarioWorkload::ParameterServing(given) => {
-                parameter_serving::workload(given, self.many_to_many, &mut |name, kind| {
-                    self.add(&format!("{field}.{name}"), kind);
+                parameter_serving::workload(given, self.many_to_many, &mut |name, message| {
+                    self.add(&format!("{field}.{name}"), message);
                 })
             }
         };
         let primary = scenario.primary_metric.unwrap_or(given.default_metric());
-        if !metric_fits(primary, &workload) {
-            let kind = ProblemKind::metric_not_available(primary, &workload);
-            self.add("primaryMetric", kind);
+        if let Some(problem) = metric_problem(primary, &workload) {
+            self.add("primaryMetric", problem);
         }
         self.set_gpu(scenario.memory, &mut workload);
         let sizes = match given {
@@ -169,7 +174,13 @@ impl ScenarioExpander<'_> {
         let needed = self.max_process_bytes(&assignment, given);
         if needed > MAX_PROCESS_BYTES {
             let (needed, max) = (Size(needed), Size(MAX_PROCESS_BYTES));
-            self.add(field, ScenarioProblem::TooMuchMemory { needed, max });
+            self.add(
+                field,
+                format!(
+                    "messages in flight need {needed} of memory in every instrument process, which may use \
+                     at most {max}. Reduce `threads` or the largest size"
+                ),
+            );
         }
         let operation_counts = self.operation_counts(scenario, &assignment.workload, &sizes);
         ValidatedScenario {
@@ -194,7 +205,12 @@ impl ScenarioExpander<'_> {
         let target = scenario.target_memory.unwrap_or(scenario.memory);
         let is_host = matches!(scenario.memory, MemoryKind::Heap | MemoryKind::SharedMemory);
         if !is_host || target != scenario.memory || given.threads < MIN_VRAM_THREADS {
-            self.add("segmentTransfer.useVram", ProblemKind::Vram);
+            self.add(
+                "segmentTransfer.useVram",
+                "a segment with DRAM and VRAM needs at least 2 threads, and `memory: Heap` or `SharedMemory` \
+                 on both sides. Set `threads` or `memory`, remove `targetMemory`, or use `memory: Cuda` \
+                 without `useVram` for a segment that has only GPU memory",
+            );
         }
     }
 
@@ -252,13 +268,20 @@ impl ScenarioExpander<'_> {
             return counts;
         }
         if pilot::extent(workload).is_none() {
-            self.add("operationCounts", ScenarioProblem::FixedOperationCounts);
+            self.add(
+                "operationCounts",
+                "a duration, or a `minWindow` of 0s, already fixes the length of the measurement. Remove \
+                 `operationCounts`",
+            );
         }
         if sweep::find(scenario).is_none() {
             let counts = scenario.operation_counts.iter().enumerate();
             for (index, _) in counts.filter(|(_, count)| count.rate.is_some()) {
                 let field = format!("operationCounts[{index}].rate");
-                self.add(&field, ScenarioProblem::RateWithoutSweep);
+                self.add(
+                    &field,
+                    "only a scenario with `load.sweep` has an operation count for each rate. Remove `rate`",
+                );
             }
         }
         let rates = sweep::find(scenario).map(|sweep| sweep.rates().collect::<Vec<u32>>());
@@ -278,13 +301,25 @@ impl ScenarioExpander<'_> {
                 .map(|count| (count.size.0, rate_of(count)))
         };
         if given().count() != points.len() || !points.iter().all(|point| given().any(|one| one == *point)) {
-            let kind = match rates {
-                Some(rates) => ScenarioProblem::OperationCountRates { rates },
-                None => ScenarioProblem::OperationCountSizes {
-                    sizes: sizes.iter().copied().map(Size).collect(),
-                },
+            let message = match rates {
+                Some(rates) => format!(
+                    "the list must contain the size of the sweep exactly once for each rate: {}",
+                    rates
+                        .iter()
+                        .map(ToString::to_string)
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                ),
+                None => format!(
+                    "the list must contain every size of the scenario exactly once: {}",
+                    sizes
+                        .iter()
+                        .map(|size| Size(*size).to_string())
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                ),
             };
-            self.add("operationCounts", kind);
+            self.add("operationCounts", message);
         }
         counts
     }
@@ -301,7 +336,11 @@ impl ScenarioExpander<'_> {
         if given.load.is_some() && given.batch != 1 {
             self.add(
                 "transfer.batch",
-                ScenarioProblem::BatchInOpenLoop { batch: given.batch },
+                format!(
+                    "in an open loop, every transfer has its own intended start, so {batch} transfers cannot \
+                     be posted together. Remove `batch` or `load`",
+                    batch = given.batch
+                ),
             );
         }
         let measured = self.measured_transfers(given);
@@ -349,13 +388,15 @@ impl ScenarioExpander<'_> {
         if let Some(open_loop) = open_loop {
             let longest = longest_schedule(given.iterations(), open_loop);
             if longest > Duration::from_secs(given.timeout_seconds.into()) {
-                let kind = ScenarioProblem::SlowSamples {
-                    iterations: given.iterations(),
-                    rate: open_loop.rate,
-                    longest,
-                    timeout: given.timeout_seconds,
-                };
-                self.add("rpc.load", kind);
+                let message = format!(
+                    "{iterations} samples at {rate} samples/s can last up to {longest:.1?}, which \
+                     `timeoutSeconds` ({timeout}) does not allow. Use fewer iterations, a higher rate or a \
+                     longer timeout",
+                    iterations = given.iterations(),
+                    rate = open_loop.rate,
+                    timeout = given.timeout_seconds
+                );
+                self.add("rpc.load", message);
             }
         }
         Workload::Rpc(RpcWorkload {
@@ -377,10 +418,23 @@ impl ScenarioExpander<'_> {
             let field = format!("rpc.payloads[{index}]");
             let bytes = payload.size().bytes();
             if sizes.contains(&bytes) {
-                self.add(&field, ScenarioProblem::DuplicatePayload { payload });
+                self.add(
+                    &field,
+                    format!(
+                        "{payload:?} is in the list twice. Remove one; `spec.sampling.rounds` sets the \
+                         number of repetitions"
+                    ),
+                );
             } else if self.calls_over_transport && bytes > MAX_SIZE_BYTES {
                 let max = Size(MAX_SIZE_BYTES);
-                self.add(&field, ScenarioProblem::PayloadOverTransport { payload, max });
+                self.add(
+                    &field,
+                    format!(
+                        "{payload:?} is larger than {max}, the largest message of a transport. Set the \
+                         channel of every variant to Local, UnixSocket, Tcp or SharedMemory, or remove the \
+                         payload"
+                    ),
+                );
             } else {
                 sizes.push(bytes);
             }
@@ -398,7 +452,13 @@ impl ScenarioExpander<'_> {
         self.check_duration(&name, duration, MIN_DURATION);
         let min_window = units::Duration(self.min_window);
         if let Some(given) = duration.filter(|given| given.0 >= MIN_DURATION && *given < min_window) {
-            self.add(&name, ScenarioProblem::ShorterThanMinWindow { given, min_window });
+            self.add(
+                &name,
+                format!(
+                    "{given} is shorter than `spec.sampling.minWindow`, {min_window}. Use a longer duration, \
+                     or reduce `minWindow`"
+                ),
+            );
         }
         match extent(iterations, duration, DEFAULT_ITERATIONS) {
             Extent::Iterations(iterations) => self.extent_of_at_least(iterations),
@@ -427,7 +487,7 @@ impl ScenarioExpander<'_> {
         let max = MAX_DURATION;
         if let Some(given) = given.filter(|given| !(min..=max).contains(&given.0)) {
             let (min, max) = (units::Duration(min), units::Duration(max));
-            self.add(field, ProblemKind::DurationBounds { given, min, max });
+            self.add(field, duration_bounds(given, min, max));
         }
     }
 
@@ -438,9 +498,18 @@ impl ScenarioExpander<'_> {
             let field = format!("{field}.sizes[{index}]");
             if !(1..=max).contains(&size.bytes()) {
                 let max = Size(max);
-                self.add(&field, ScenarioProblem::SizeBounds { size, max });
+                self.add(
+                    &field,
+                    format!("{size} is not between 1 and {max} bytes. Choose another size"),
+                );
             } else if sizes.contains(&size.bytes()) {
-                self.add(&field, ScenarioProblem::DuplicateSize { size });
+                self.add(
+                    &field,
+                    format!(
+                        "{size} is in the list twice. Remove one; `spec.sampling.rounds` sets the number of \
+                         repetitions"
+                    ),
+                );
             } else {
                 sizes.push(size.bytes());
             }
@@ -448,9 +517,17 @@ impl ScenarioExpander<'_> {
         sizes
     }
 
-    fn add(&mut self, field: &str, kind: impl Into<ProblemKind>) {
-        self.report.add(format!("{}.{field}", self.path), kind);
+    fn add(&mut self, field: &str, message: impl Into<String>) {
+        self.report.add(format!("{}.{field}", self.path), message);
     }
+}
+
+/// Cause and fix if a duration is too short to measure, or longer than the longest case allows.
+pub(super) fn duration_bounds(given: units::Duration, min: units::Duration, max: units::Duration) -> String {
+    format!(
+        "{given} is not between {min} and {max}. The maximum is half of the longest case, so that warm-up and \
+         measurement both finish in time. Choose another duration"
+    )
 }
 
 fn extent(iterations: Option<u32>, duration: Option<units::Duration>, default: u32) -> Extent {
@@ -476,18 +553,30 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Whether `metric` is meaningful for `workload`. Because only one message is in flight, the rates of a ping-pong are
-/// the inverse of its latency. Open loop rates are fixed. The memory of consumers is measured only in a memory
-/// footprint, which does not measure their CPU time. Only commands report values.
-pub(super) fn metric_fits(metric: Metric, workload: &Workload) -> bool {
+/// Cause and fix if a scenario with `workload` does not have `metric`.
+pub(super) fn metric_problem(metric: Metric, workload: &Workload) -> Option<String> {
     let is_reported = matches!(metric, Metric::ReportedLatency | Metric::ReportedBandwidth);
-    if is_reported || workload.command().is_some() {
-        return is_reported && workload.command().is_some();
+    if workload.command().is_some() {
+        return (!is_reported).then(|| command::NO_METRIC.to_owned());
     }
-    let rate = matches!(metric, Metric::Throughput | Metric::CompletionRate);
-    let has_rate = matches!(workload, Workload::Transfer(transfer) if transfer.open_loop.is_none());
-    let is_memory = metric == Metric::MemoryPerConsumer;
+    if is_reported {
+        return Some(format!(
+            "{metric} exists only in command scenarios. Use another metric"
+        ));
+    }
     let has_memory = matches!(workload, Workload::MemoryFootprint(_));
-    let is_cpu = metric == Metric::CpuSecondsPerGib;
-    (!rate || has_rate) && (!is_memory || has_memory) && !(is_cpu && has_memory)
+    if metric == Metric::MemoryPerConsumer {
+        let message = "MemoryPerConsumer exists only in memoryFootprint scenarios. Use another metric";
+        return (!has_memory).then(|| message.to_owned());
+    }
+    let is_rate = matches!(metric, Metric::Throughput | Metric::CompletionRate);
+    let has_rate = matches!(workload, Workload::Transfer(transfer) if transfer.open_loop.is_none());
+    let lacks_cpu_time = metric == Metric::CpuSecondsPerGib && has_memory;
+    ((is_rate && !has_rate) || lacks_cpu_time).then(|| {
+        format!(
+            "{metric} is not available for a ping-pong, a call or a footprint: with only one message in \
+             flight, a rate is the inverse of the latency, and the CPU time of a footprint's consumers is \
+             not measured. Use LatencyP50, or a transfer scenario"
+        )
+    })
 }

@@ -3,7 +3,7 @@
 use crds::v1alpha1::{Load, Scenario, ScenarioWorkload, SizeOperations, Sweep};
 
 use super::reporter::Reporter;
-use super::{MAX_SCENARIO_NAME, ScenarioProblem, ValidatedScenario, counts, is_label};
+use super::{MAX_SCENARIO_NAME, ValidatedScenario, counts, is_label};
 
 /// The sweep of `scenario`, if it has one.
 pub(super) fn find(scenario: &Scenario) -> Option<Sweep> {
@@ -29,18 +29,22 @@ pub(super) fn check(
         };
         report.add(
             format!("{path}.{field}.{list}"),
-            ScenarioProblem::SizesInSweep { sizes },
+            format!(
+                "a sweep varies the rate at one size or payload, but the list has {sizes}. Keep one of them, \
+                 and add a scenario for each of the others"
+            ),
         );
     }
     if let Some(rate) = repeated_rate(sweep) {
         report.add(
             format!("{path}.{field}.load.sweep.steps"),
-            ScenarioProblem::RepeatedRate {
-                steps: sweep.steps,
-                from: sweep.from,
-                to: sweep.to,
-                rate,
-            },
+            format!(
+                "{steps} rates from {from} to {to} contain {rate} twice, because rates are whole numbers. \
+                 Use fewer steps, or a wider range",
+                steps = sweep.steps,
+                from = sweep.from,
+                to = sweep.to
+            ),
         );
     }
     let longest = name_at(name, sweep.to);
@@ -49,7 +53,10 @@ pub(super) fn check(
         let name = longest;
         report.add(
             format!("{path}.name"),
-            ScenarioProblem::LongSweepName { name, max },
+            format!(
+                "the scenario name for the highest rate would be `{name}`, which is longer than 40 \
+                 characters. Use a name of at most {max} characters"
+            ),
         );
     }
 }
@@ -110,10 +117,11 @@ pub(super) fn check_names(scenarios: &[ValidatedScenario], spec: &[Scenario], re
             };
             report.add(
                 format!("spec.scenarios[{}].name", sweep.index),
-                ScenarioProblem::SweepNameTaken {
-                    name: name.clone(),
-                    other: format!("spec.scenarios[{}]", taken.index),
-                },
+                format!(
+                    "the scenario for a rate would be named `{name}`, like spec.scenarios[{}]: each rate becomes a \
+                     scenario named NAME-RATE. Use another name",
+                    taken.index
+                ),
             );
         }
     }

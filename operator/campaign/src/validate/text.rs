@@ -1,11 +1,10 @@
 //! Rejects text that does not mean what it seems to mean: characters that cannot be seen, and characters that look like
 //! others. A name with such a character looks right but never matches. Performs no I/O.
 
-use crds::printable::deceptive_character;
+use crds::printable::{character_name, deceptive_character};
 use crds::v1alpha1::BenchmarkRunSpec;
 use serde_json::Value;
 
-use super::ProblemKind;
 use super::reporter::Reporter;
 
 /// Checks every string and every key in `spec`.
@@ -39,10 +38,12 @@ fn check_text(path: &str, text: &str, report: &mut Reporter) {
         let index = text.chars().position(|one| one == character).unwrap_or_default();
         report.add(
             path,
-            ProblemKind::DeceptiveCharacter {
-                character,
-                position: index + 1,
-            },
+            format!(
+                "the text contains {} at position {position}, so it is not what it seems to be. Type the \
+                 text again instead of copying it",
+                character_name(character),
+                position = index + 1
+            ),
         );
     }
 }

@@ -5,7 +5,8 @@ use crds::assignment::Workload;
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, Pattern, TransferOperation, TransportSpec, UcxMessages};
 
 use super::reporter::Reporter;
-use super::{TransportProblem, ValidatedScenario, memory, nixl, one_per_sweep};
+use super::{ValidatedScenario, memory, nixl, one_per_sweep};
+use crate::format::pluralized;
 
 /// Reports every variant whose transport has a different number of rails, and every scenario whose operation differs
 /// between the libraries of the variants.
@@ -22,13 +23,22 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
         let path = format!("spec.variants[{index}].transport");
         check_transport(&path, transport, spec, scenarios, report);
         if writes && transport.completes_writes_locally() != spec.transport.completes_writes_locally() {
-            report.add(path.clone(), TransportProblem::DifferentWriteCompletion);
+            report.add(
+                path.clone(),
+                "the writes of this variant and those of `spec.transport` complete at different events, so \
+                 their latencies cannot be compared. Use the same `writeCompletion` in `spec.transport` and \
+                 in all variants; other libraries than UCX use `Delivery`",
+            );
         }
         let rails = transport.rails();
         if rails != expected {
             report.add(
                 format!("{path}.{}.rails", transport.library()),
-                TransportProblem::UnequalRails { rails, expected },
+                format!(
+                    "{}, but `spec.transport` has {expected}: all arms must use the same number of rails. \
+                     Set `rails` to {expected}",
+                    pluralized(rails.into(), "rail")
+                ),
             );
         }
     }
@@ -44,9 +54,11 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
         {
             report.add(
                 format!("spec.scenarios[{}].transfer.operation", scenario.index),
-                TransportProblem::DifferentOperations {
-                    libraries: libraries.join(" and "),
-                },
+                format!(
+                    "WriteImmediate cannot be compared between {libraries}: UCX has no write with immediate \
+                     data, so it needs a flush and a separate message. Use Write, Read or Send",
+                    libraries = libraries.join(" and ")
+                ),
             );
         }
     }
@@ -89,16 +101,23 @@ fn check_settings(path: &str, transport: &TransportSpec, report: &mut Reporter) 
     report.unique_names(&path, settings.iter().map(|(name, _)| *name));
     for (index, (name, is_reserved)) in settings.into_iter().enumerate() {
         if matches!(transport, TransportSpec::Ucx(_)) && name.starts_with("UCX_") {
-            let name = name.to_owned();
             report.add(
                 format!("{path}[{index}].name"),
-                TransportProblem::PrefixedSetting { name },
+                format!(
+                    "`{name}` must be written without the UCX_ prefix. Use `{}`",
+                    name.trim_start_matches("UCX_")
+                ),
             );
         } else if is_reserved {
-            let name = name.to_owned();
             let problem = match transport {
-                TransportSpec::Nixl(_) => TransportProblem::ReservedParameter { name },
-                _ => TransportProblem::ReservedSetting { name },
+                TransportSpec::Nixl(_) => {
+                    format!("`{name}` is determined by `spec.devices.nics` or by the runner. Remove it")
+                }
+                _ => format!(
+                    "`{name}` is determined by another field or by the runner: use \
+                     `spec.transport.ucx.transports`, `spec.transport.ucx.emulation` or `spec.devices.nics`, \
+                     or remove it"
+                ),
             };
             report.add(format!("{path}[{index}].name"), problem);
         }
@@ -118,7 +137,13 @@ fn check_messages(
     for scenario in one_per_sweep(scenarios) {
         if let Some(field) = memory::field_with(scenario, MemoryKind::Cuda) {
             let path = format!("{path}.ucx");
-            report.add(field, TransportProblem::ActiveMessagesToGpu { path });
+            report.add(
+                field,
+                format!(
+                    "GPU memory (`Cuda`) cannot be used with `{path}.messages: ActiveMessage`, because the \
+                     runner copies short active messages to host memory. Use `messages: Tag`"
+                ),
+            );
         }
     }
 }
@@ -141,7 +166,12 @@ fn check_writes(
             let path = format!("{path}.ucx");
             report.add(
                 format!("spec.scenarios[{}]", scenario.index),
-                TransportProblem::LocalWriteCompletion { path },
+                format!(
+                    "`{path}.writeCompletion: Local` supports writes only in `transfer` and \
+                     `segmentTransfer` scenarios in one direction, without `load` and `workload: Mix`, and \
+                     with `spec.placement.pattern: Pairwise`; parameterServing writes in every mode. Use \
+                     `writeCompletion: Delivery`, or change the scenario or the pattern"
+                ),
             );
         }
     }
@@ -162,7 +192,10 @@ fn check_allocation(
         let rails = transport.rails();
         report.add(
             format!("{path}.rails"),
-            TransportProblem::LibraryMemoryOnSeveralRails { rails },
+            format!(
+                "`allocation: Library` supports only one rail, but there are {rails}, and UCX allocates the \
+                 memory of each rail separately. Set `rails` to 1, or remove `allocation`"
+            ),
         );
     }
     for scenario in one_per_sweep(scenarios) {
@@ -170,8 +203,13 @@ fn check_allocation(
         if let Some(kind) = kinds.find(|kind| *kind != MemoryKind::Heap)
             && let Some(field) = memory::field_with(scenario, kind)
         {
-            let path = path.clone();
-            report.add(field, TransportProblem::LibraryMemoryKind { kind, path });
+            report.add(
+                field,
+                format!(
+                    "UCX cannot allocate `{kind:?}` memory, which `{path}.allocation` requires. Use `Heap`, \
+                     or remove `allocation`"
+                ),
+            );
         }
     }
 }

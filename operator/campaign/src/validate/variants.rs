@@ -5,8 +5,8 @@ use crds::names::{ENV_PREFIX, ENV_RANK};
 use crds::striping::{COALESCE_MIN_CHUNK_BYTES, NIXL_THRESHOLD_BYTES, StripingPolicy, StripingRule};
 use crds::v1alpha1::{BenchmarkRunSpec, Striping, Variant};
 
+use super::ValidatedVariant;
 use super::reporter::Reporter;
-use super::{ProblemKind, ValidatedVariant};
 use crate::posting::Tuning;
 
 /// Applies the defaults to the variants of `spec` and preserves their order.
@@ -46,24 +46,26 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
 
 fn check(path: &str, variant: &Variant, report: &mut Reporter) {
     if variant.inject.is_some_and(|inject| inject.max_bytes.bytes() == 0) {
-        let advice = "Set it to the size of the largest message to inject, or remove inject";
-        report.add(format!("{path}.inject.maxBytes"), ProblemKind::NoBytes { advice });
+        report.add(
+            format!("{path}.inject.maxBytes"),
+            "0 bytes have no effect. Set it to the size of the largest message to inject, or remove inject",
+        );
     }
     check_striping(&format!("{path}.striping"), variant.striping.as_ref(), report);
     if variant.library_image.is_some() && variant.library.is_none() {
         report.add(
             format!("{path}.libraryImage"),
-            ProblemKind::LibraryImageWithoutLibrary,
+            "`library` must be set to the directory of this image that contains the library, such as \
+             /opt/amazon/efa/lib",
         );
     }
     let names = variant.env.iter().map(|env| env.name.as_str());
     report.unique_names(&format!("{path}.env"), names.clone());
     for (index, name) in names.enumerate() {
         if name.starts_with(ENV_PREFIX) || name == ENV_RANK {
-            let name = name.to_owned();
             report.add(
                 format!("{path}.env[{index}].name"),
-                ProblemKind::ReservedVariable { name },
+                format!("`{name}` is reserved for fabricbench. Remove it"),
             );
         }
     }
@@ -72,8 +74,10 @@ fn check(path: &str, variant: &Variant, report: &mut Reporter) {
 fn check_striping(path: &str, striping: Option<&Striping>, report: &mut Reporter) {
     let min_chunk = striping.and_then(|striping| striping.min_chunk_bytes);
     if min_chunk.is_some_and(|bytes| bytes.bytes() == 0) {
-        let advice = "Set it to the minimum size of a chunk, or remove it";
-        report.add(format!("{path}.minChunkBytes"), ProblemKind::NoBytes { advice });
+        report.add(
+            format!("{path}.minChunkBytes"),
+            "0 bytes have no effect. Set it to the minimum size of a chunk, or remove it",
+        );
     }
 }
 
