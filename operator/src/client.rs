@@ -1,6 +1,7 @@
 //! Clients for the API server, configured from a kubeconfig or a pod's service account. Performs I/O.
 
 mod api_latency;
+mod clock;
 
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use tower::{BoxError, ServiceBuilder};
 use crate::metrics::operator::Metrics;
 use crate::options::RequestLimits;
 use api_latency::ApiLatencyLayer;
+pub(crate) use clock::Clock;
 
 /// Timeout for connection attempts to the API server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -60,6 +62,8 @@ pub(crate) struct Clients {
     /// Client for the Lease, watches and logs. It has no rate limit, because these requests must not wait behind a
     /// backlog of requests from reconciliations.
     pub(crate) unlimited: Client,
+    /// The API server's clock, which the responses to both clients set.
+    pub(crate) clock: Clock,
 }
 
 /// Creates a client without metrics and limits, for a command that ends after a few requests. Sends no request.
@@ -71,14 +75,19 @@ pub(crate) async fn default_client() -> Result<Client, ClientError> {
 /// Creates the clients without sending a request.
 pub(crate) async fn build_clients(limits: &RequestLimits, metrics: &Metrics) -> Result<Clients, ClientError> {
     let config = Config::infer().await.context(ConfigSnafu)?;
-    let measured = ApiLatencyLayer::new(metrics.clone());
+    let clock = Clock::local();
+    let measured = ApiLatencyLayer::new(metrics.clone(), clock.clone());
     let period = Duration::from_secs_f64(f64::from(limits.burst) / f64::from(limits.per_second));
     let rate = RateLimitLayer::new(limits.burst.into(), period);
     let connections = connections(&config).context(BuildSnafu)?;
     let limited = (rate, ConcurrencyLimitLayer::new(MAX_CONCURRENT_REQUESTS));
     let limited = client(&config, &connections, &measured, Some(limited)).context(BuildSnafu)?;
     let unlimited = client(&config, &connections, &measured, None).context(BuildSnafu)?;
-    Ok(Clients { limited, unlimited })
+    Ok(Clients {
+        limited,
+        unlimited,
+        clock,
+    })
 }
 
 /// Creates the connection pool, with one connection per concurrent request.
@@ -144,7 +153,7 @@ mod tests {
             let response = Response::builder().status(status).body(());
             async { response.map_err(BoxError::from) }
         });
-        let client = measured_retries(&ApiLatencyLayer::new(metrics.clone())).layer(server);
+        let client = measured_retries(&ApiLatencyLayer::new(metrics.clone(), Clock::local())).layer(server);
         let request = Request::get("/api/v1/nodes").body(Body::empty()).unwrap();
         let response = client.oneshot(request).await.unwrap();
         assert_eq!(response.status(), 200);

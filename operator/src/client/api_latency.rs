@@ -1,4 +1,5 @@
-//! Measures the time from sending an API server request to receiving the response headers.
+//! Measures the time from sending an API server request to receiving the response headers, and reads the API server's clock from
+//! these headers.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,17 +9,19 @@ use std::time::Instant;
 use http::{Method, Request, Response, Uri};
 use tower::{Layer, Service};
 
+use super::Clock;
 use crate::metrics::operator::Metrics;
 
 /// Layer that wraps a client's service in [`ApiLatency`].
 #[derive(Clone)]
 pub(super) struct ApiLatencyLayer {
     metrics: Metrics,
+    clock: Clock,
 }
 
 impl ApiLatencyLayer {
-    pub(super) fn new(metrics: Metrics) -> Self {
-        Self { metrics }
+    pub(super) fn new(metrics: Metrics, clock: Clock) -> Self {
+        Self { metrics, clock }
     }
 }
 
@@ -29,15 +32,17 @@ impl<S> Layer<S> for ApiLatencyLayer {
         ApiLatency {
             inner,
             metrics: self.metrics.clone(),
+            clock: self.clock.clone(),
         }
     }
 }
 
-/// Service that measures the latency of its requests.
+/// Service that measures the latency of its requests, and sets the clock.
 #[derive(Clone)]
 pub(super) struct ApiLatency<S> {
     inner: S,
     metrics: Metrics,
+    clock: Clock,
 }
 
 impl<S, In, Out> Service<Request<In>> for ApiLatency<S>
@@ -55,13 +60,16 @@ where
 
     fn call(&mut self, request: Request<In>) -> Self::Future {
         let verb = verb(request.method(), request.uri());
-        let metrics = self.metrics.clone();
+        let (metrics, clock) = (self.metrics.clone(), self.clock.clone());
         let response = self.inner.call(request);
         let started = Instant::now();
         Box::pin(async move {
             let response = response.await;
             let status = response.as_ref().ok().map(|head| head.status());
             metrics.api_request(verb, status, started.elapsed());
+            if let Ok(head) = &response {
+                clock.observe(head.headers(), started);
+            }
             response
         })
     }

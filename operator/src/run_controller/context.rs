@@ -15,6 +15,7 @@ use super::reservations::Reservations;
 use super::session::Sessions;
 use super::store::{Cache, CachedRun, Child, ChildKey, RunKey};
 use super::update_status::Writer;
+use crate::client::Clock;
 use crate::metrics::RunValues;
 use crate::metrics::operator::Metrics;
 use crate::options::Namespaces;
@@ -43,6 +44,8 @@ pub(super) struct Context {
     pub(super) writer: Writer,
     /// Client without a rate limit or timeouts, for log requests that stay open.
     pub(super) unlimited: Client,
+    /// The API server's clock, from which all times are taken.
+    pub(super) clock: Clock,
     /// Metrics of the operator.
     pub(super) metrics: Metrics,
     /// Slots for concurrent evaluations and analyses.

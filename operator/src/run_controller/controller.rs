@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crds::names;
 use futures::future::{join_all, try_join_all};
-use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::{NamespaceResourceScope, Resource as _};
@@ -83,7 +82,7 @@ pub(crate) async fn run(
             listed = try_join_all(complete) => listed.map_err(|_| ControllerError::WatchEnded)?,
         };
         // The gangs that are already being placed must be registered before another gang is created.
-        let now = Timestamp::now();
+        let now = context.clock.now();
         for run in context.runs.all() {
             reserve::register_existing_gang(&context, &run, now);
         }
@@ -123,6 +122,7 @@ fn context(options: &Options, clients: &Clients, metrics: &Metrics, queue: Queue
             metrics: metrics.clone(),
         },
         unlimited: clients.unlimited.clone(),
+        clock: clients.clock.clone(),
         metrics: metrics.clone(),
         evaluations: Semaphore::new(options.evaluation_threads),
         config: options.config.clone(),
@@ -177,7 +177,12 @@ impl<'a> Watches<'a> {
         let selector = format!("{}={}", names::LABEL_MANAGED_BY, names::MANAGED_BY);
         let jobs = self.children::<Job>(number, Job::KIND, namespace, &selector);
         let changed = |_: &_, child: &Child<_>| context.queue.add(child.run.clone());
-        let watch = store::watch(jobs, &context.jobs, |job| store::job_entry(&job), changed);
+        let watch = store::watch(
+            jobs,
+            &context.jobs,
+            |job| store::job_entry(&job, context.clock.now()),
+            changed,
+        );
         self.running.push(Box::pin(watch));
 
         let pods = self.children::<Pod>(number, Pod::KIND, namespace, &selector);
@@ -185,7 +190,7 @@ impl<'a> Watches<'a> {
         let watch = store::watch(
             pods,
             &context.pods,
-            |pod| store::pod_entry(&pod, Timestamp::now()),
+            |pod| store::pod_entry(&pod, context.clock.now()),
             changed,
         );
         self.running.push(Box::pin(watch));

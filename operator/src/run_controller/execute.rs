@@ -157,7 +157,7 @@ impl Reconciler<'_> {
             }
             Action::ListPods => {
                 let RunSnapshot { key, uid, .. } = &self.snapshot;
-                let pods = observe::list_pods(&self.context.writer.client, key, uid).await?;
+                let pods = observe::list_pods(self.context, key, uid).await?;
                 Ok(StepResult::Listed(Live {
                     pods: Some(pods),
                     ..Live::default()
@@ -165,7 +165,7 @@ impl Reconciler<'_> {
             }
             Action::ListJobs => {
                 let RunSnapshot { key, uid, .. } = &self.snapshot;
-                let jobs = observe::list_jobs(&self.context.writer.client, key, uid).await?;
+                let jobs = observe::list_jobs(self.context, key, uid).await?;
                 Ok(StepResult::Listed(Live {
                     jobs: Some(jobs),
                     ..Live::default()
@@ -181,7 +181,7 @@ impl Reconciler<'_> {
 
     /// Requeues the run at `until` or at the time for retrying a rejected creation, whichever comes first.
     fn requeue_at(&self, until: Option<Timestamp>) -> Requeue {
-        let remaining = |until: Timestamp| until.duration_since(Timestamp::now());
+        let remaining = |until: Timestamp| until.duration_since(self.context.clock.now());
         let until = until.map(|until| Duration::try_from(remaining(until)).unwrap_or(Duration::ZERO) + SLACK);
         let rejection = self.session.creation_rejected.as_ref();
         let retry = rejection.filter(|(rejected, _)| !rejected.permanent);
@@ -207,7 +207,7 @@ impl Reconciler<'_> {
         phase: Option<Phase>,
         cleanup_blocked: Option<&CleanupBlocked>,
     ) -> Result<(), ReconcileError> {
-        let now = Timestamp::now().to_string();
+        let now = self.context.clock.now().to_string();
         let previous = self.snapshot.status.clone();
         let status_context = StatusContext {
             generation: self.snapshot.object.metadata.generation,

@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use campaign::collect::Reports;
 use crds::names;
-use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
 use kube::api::ListParams;
-use kube::{Api, Client};
 use snafu::{ResultExt, Snafu};
 
 use super::attempt_id::AttemptId;
@@ -143,20 +142,32 @@ pub(super) fn pods(context: &Context, key: &RunKey, uid: &str) -> Vec<PodState> 
 }
 
 /// Returns the run's pods from an uncached list request.
-pub(super) async fn list_pods(client: &Client, key: &RunKey, uid: &str) -> Result<Vec<PodState>, ListError> {
-    let api: Api<Pod> = Api::namespaced(client.clone(), &key.namespace);
+pub(super) async fn list_pods(
+    context: &Context,
+    key: &RunKey,
+    uid: &str,
+) -> Result<Vec<PodState>, ListError> {
+    let api: Api<Pod> = Api::namespaced(context.writer.client.clone(), &key.namespace);
     let params = ListParams::default().labels(&labels::selector(uid));
     let pods = api.list(&params).await.context(ListSnafu { kind: "pods" })?;
-    let now = Timestamp::now();
+    let now = context.clock.now();
     let states = pods.items.iter().filter_map(|pod| PodState::from_pod(pod, now));
     Ok(states.collect())
 }
 
 /// Returns the run's Jobs from an uncached list request.
-pub(super) async fn list_jobs(client: &Client, key: &RunKey, uid: &str) -> Result<Vec<JobState>, ListError> {
-    let api: Api<Job> = Api::namespaced(client.clone(), &key.namespace);
+pub(super) async fn list_jobs(
+    context: &Context,
+    key: &RunKey,
+    uid: &str,
+) -> Result<Vec<JobState>, ListError> {
+    let api: Api<Job> = Api::namespaced(context.writer.client.clone(), &key.namespace);
     let params = ListParams::default().labels(&labels::selector(uid));
     let jobs = api.list(&params).await.context(ListSnafu { kind: "Jobs" })?;
-    let states = jobs.items.iter().filter_map(|job| JobState::from_job(job, uid));
+    let now = context.clock.now();
+    let states = jobs
+        .items
+        .iter()
+        .filter_map(|job| JobState::from_job(job, uid, now));
     Ok(states.collect())
 }

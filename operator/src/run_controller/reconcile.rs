@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crds::v1alpha1::BenchmarkRun;
-use jiff::Timestamp;
 use tracing::{Instrument, debug, info_span, warn};
 
 use super::analyze::update_legs;
@@ -60,7 +59,7 @@ async fn report_failure(context: &Context, key: &RunKey, error: &ReconcileError)
     let Some(cached) = context.runs.get(key) else {
         return;
     };
-    reserve::register_existing_gang(context, &cached, Timestamp::now());
+    reserve::register_existing_gang(context, &cached, context.clock.now());
     let (uid, resource_version) = cached.uid_and_version();
     let version = RunVersion {
         key,
@@ -136,7 +135,7 @@ async fn reconcile_steps(
             std::mem::take(&mut live),
         );
         reconciler.session.notify_follower(&observed.pods);
-        let now = Timestamp::now();
+        let now = context.clock.now();
         let reservation = reserve::reserve(context, &reconciler.snapshot, &observed, now);
         let decision = decide(&policy, &observed, &reservation, now);
         debug!(action = ?decision.action, "decided");

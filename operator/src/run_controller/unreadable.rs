@@ -5,7 +5,6 @@
 
 use campaign::status;
 use crds::names;
-use jiff::Timestamp;
 use kube::core::ObjectMeta;
 
 use super::apply::Applier;
@@ -53,8 +52,8 @@ async fn release(context: &Context, key: &RunKey, metadata: &ObjectMeta) -> Resu
     }
     let annotations = metadata.annotations.as_ref();
     let abandon = annotations.is_some_and(|all| all.contains_key(names::ANNOTATION_RELEASE_PODS));
-    let pods = observe::list_pods(client, key, uid).await?;
-    let now = Timestamp::now();
+    let pods = observe::list_pods(context, key, uid).await?;
+    let now = context.clock.now();
     if !jobs.is_empty() || pods.iter().any(|pod| !(abandon && is_overdue(pod, now))) {
         return Ok(Requeue::After(POD_LIST_INTERVAL));
     }
@@ -74,8 +73,8 @@ async fn report(context: &Context, key: &RunKey, unreadable: &UnreadableRun) -> 
         "this object cannot be read as a BenchmarkRun: {}. Delete it and create a new run",
         unreadable.reason
     );
-    let rejected =
-        status::rejected_status(&message, metadata.generation, &Timestamp::now().to_string(), None);
+    let now = context.clock.now().to_string();
+    let rejected = status::rejected_status(&message, metadata.generation, &now, None);
     let version = RunVersion {
         key,
         uid: metadata.uid.as_deref().unwrap_or_default(),

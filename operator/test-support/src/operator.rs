@@ -12,6 +12,21 @@ use super::cluster::{until, until_within};
 /// Maximum time to wait for an HTTP response of the operator.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Library that changes the clock of a process, from the Debian package `libfaketime`.
+const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
+
+/// Sets the clock of a process, which is not running yet, `seconds` ahead. Its monotonic clock is not changed.
+pub fn set_clock_ahead(command: &mut Command, seconds: i64) {
+    assert!(
+        Path::new(FAKETIME).is_file(),
+        "{FAKETIME} does not exist: install libfaketime"
+    );
+    command
+        .env("LD_PRELOAD", FAKETIME)
+        .env("FAKETIME", format!("{seconds:+}"))
+        .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+}
+
 /// A running operator, which is killed when it is dropped.
 pub struct Operator {
     process: Child,
@@ -92,6 +107,12 @@ impl Operator {
     pub async fn wait(&mut self, timeout: Duration) -> ExitStatus {
         let process = std::cell::RefCell::new(&mut self.process);
         until_within(timeout, || async { process.borrow_mut().try_wait().unwrap() }).await
+    }
+
+    /// Returns the number of open files, which includes connections.
+    pub fn open_files(&self) -> usize {
+        let files = std::fs::read_dir(format!("/proc/{}/fd", self.id())).unwrap();
+        files.count()
     }
 
     /// Returns the value of a field in `/proc/PID/status`, in KiB: `VmRSS` for the resident memory, `VmHWM` for its

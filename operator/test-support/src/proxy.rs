@@ -4,6 +4,7 @@
 //! It forwards the operator's credentials, so the API server applies the operator's permissions.
 
 mod faults;
+mod kubelet_clock;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -56,6 +57,8 @@ pub struct ProxyOptions {
     pub no_streaming_lists: bool,
     /// Seed and probability of faults; `None` for a proxy without faults.
     pub faults: Option<(u64, f64)>,
+    /// Seconds by which the clocks of all kubelets are ahead; negative if they are behind.
+    pub kubelets_ahead: i64,
 }
 
 #[derive(Default)]
@@ -226,6 +229,7 @@ async fn forward(State(served): State<ProxyResources>, request: Request) -> Resp
     if served.options.no_streaming_lists && is_streamed_list(&parts.uri) {
         return streaming_list_rejection();
     }
+    let has_pods = kubelet_clock::has_pods(&parts.uri);
     let uri = served.options.restrict(&parts.uri);
     let mut request = http::Request::builder().method(parts.method).uri(uri);
     for (name, value) in &parts.headers {
@@ -243,7 +247,11 @@ async fn forward(State(served): State<ProxyResources>, request: Request) -> Resp
         (Ok(response), Some(Fault::EndStream(duration, is_reset))) => {
             faults::end_after(response.map(Body::new), duration, is_reset)
         }
-        (Ok(response), _) => response.map(Body::new),
+        (Ok(response), _) => match served.options.kubelets_ahead {
+            0 => response.map(Body::new),
+            ahead if has_pods => kubelet_clock::shift(response.map(Body::new), ahead),
+            _ => response.map(Body::new),
+        },
         (Err(_), _) => bad_gateway(),
     }
 }

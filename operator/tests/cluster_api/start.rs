@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use test_support::operator::Operator;
+use test_support::operator::{Operator, set_clock_ahead};
+
+const RUNNER_IMAGE: &str = "example.test/runner:1";
 
 /// Starts an operator for `namespace` with leader election in the same namespace.
 pub fn with_election(kubeconfig: &Path, namespace: &str) -> Operator {
@@ -26,8 +28,20 @@ pub fn with_arguments(kubeconfig: &Path, namespace: &str, arguments: &[&str]) ->
     spawn(kubeconfig, &[&scope[..], arguments].concat())
 }
 
+/// Starts an operator for `namespace` without leader election, whose clock is `seconds` ahead.
+pub fn with_clock_ahead(seconds: i64, kubeconfig: &Path, namespace: &str) -> Operator {
+    let mut command = command();
+    set_clock_ahead(&mut command, seconds);
+    let arguments = ["--namespace", namespace, "--no-leader-election"];
+    Operator::spawn(command, kubeconfig, RUNNER_IMAGE, &arguments)
+}
+
 fn spawn(kubeconfig: &Path, arguments: &[&str]) -> Operator {
+    Operator::spawn(command(), kubeconfig, RUNNER_IMAGE, arguments)
+}
+
+fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench-operator"));
     command.env("RUST_LOG", "info,fabricbench_operator=debug");
-    Operator::spawn(command, kubeconfig, "example.test/runner:1", arguments)
+    command
 }

@@ -54,9 +54,9 @@ impl JobState {
             .ok()
     }
 
-    /// Returns the state of `job`; `None` if the run with `run_uid` does not control it or its name is not that of its
-    /// attempt, regardless of its labels.
-    pub fn from_job(job: &Job, run_uid: &str) -> Option<Self> {
+    /// Returns the state of `job` as observed at `now`; `None` if the run with `run_uid` does not control it or its name is
+    /// not that of its attempt, regardless of its labels. The clock of the Job controller can be wrong.
+    pub fn from_job(job: &Job, run_uid: &str, now: Timestamp) -> Option<Self> {
         let metadata = &job.metadata;
         if !build::labels::is_controlled_by(metadata, run_uid) {
             return None;
@@ -69,6 +69,10 @@ impl JobState {
         if metadata.name.as_ref() != Some(&build::names::attempt(run_uid, attempt)) {
             return None;
         }
+        let created = metadata
+            .creation_timestamp
+            .as_ref()
+            .map_or(Timestamp::MIN, |time| time.0);
         let conditions = job
             .status
             .iter()
@@ -107,7 +111,7 @@ impl JobState {
                 .and_then(|status| status.start_time.as_ref())
                 .or(metadata.creation_timestamp.as_ref())
                 .filter(|_| !held)
-                .map(|time| time.0),
+                .map(|time| time.0.max(created).min(now)),
         })
     }
 }

@@ -141,22 +141,15 @@ impl PodState {
     /// Returns the state of `pod` as observed at `now`; `None` if it lacks a label or field that every pod of an attempt has, or if no Job
     /// with the attempt's name controls it. Anyone who can create pods can copy the labels.
     ///
-    /// The clock of a node can be wrong. Times that a kubelet reports are limited to the time from the creation of the pod
-    /// until now, so that no deadline depends on a node's clock.
+    /// The clock of a node can be wrong. The times that the scheduler and a kubelet report are limited to the time from the
+    /// creation of the pod until now, so that no deadline depends on a node's clock. A container ends at least as long after
+    /// this limit as it ran, because its kubelet measures both times with the same clock.
     pub fn from_pod(pod: &Pod, now: Timestamp) -> Option<Self> {
         let metadata = &pod.metadata;
         let created = metadata
             .creation_timestamp
             .as_ref()
             .map_or(Timestamp::MIN, |time| time.0);
-        let plausible = |time: Timestamp| time.max(created).min(now);
-        let termination = |state: &ContainerState| {
-            let terminated = termination(state)?;
-            Some(ContainerTermination {
-                at: terminated.at.map(plausible),
-                ..terminated
-            })
-        };
         let label = |name: &str| metadata.labels.as_ref()?.get(name)?.parse().ok();
         let attempt = AttemptId {
             leg: label(names::LABEL_LEG)?,
@@ -171,6 +164,18 @@ impl PodState {
         }
         let none = PodStatus::default();
         let status = pod.status.as_ref().unwrap_or(&none);
+        let scheduled_at = condition(status, "PodScheduled", "True").and_then(|(_, at)| at);
+        let scheduled_at = scheduled_at.map(|at| at.max(created).min(now));
+        let earliest = scheduled_at.unwrap_or(created);
+        let termination = |state: &ContainerState| {
+            let terminated = termination(state)?;
+            let ran = |at: Timestamp| at.duration_since(started_at(state).unwrap_or(at));
+            let ends_at = |at: Timestamp| earliest.checked_add(ran(at)).map_or(at, |end| at.max(end));
+            Some(ContainerTermination {
+                at: terminated.at.map(|at| ends_at(at).max(earliest).min(now)),
+                ..terminated
+            })
+        };
         let worker = status
             .container_statuses
             .iter()
@@ -186,7 +191,7 @@ impl PodState {
             name: metadata.name.clone()?,
             uid: metadata.uid.clone()?,
             node: pod.spec.as_ref().and_then(|spec| spec.node_name.clone()),
-            scheduled_at: condition(status, "PodScheduled", "True").and_then(|(_, at)| at),
+            scheduled_at,
             unschedulable: condition(status, "PodScheduled", "False")
                 .map(|(reason, _)| reason)
                 .filter(|reason| reason.reason == "Unschedulable")
@@ -200,7 +205,7 @@ impl PodState {
             },
             deletion_deadline: metadata.deletion_timestamp.as_ref().map(|time| time.0),
             waiting: waiting.next(),
-            started_at: state.and_then(started_at).map(plausible),
+            started_at: state.and_then(started_at).map(|at| at.max(earliest).min(now)),
             terminated: state.and_then(termination),
             install_failure: installs
                 .filter_map(|container| termination(container.state.as_ref()?))

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 
 use super::*;
 use crate::run_controller::attempt_id::AttemptId;
@@ -60,6 +60,8 @@ fn times_of_a_node_whose_clock_is_wrong_by_an_hour_are_limited() {
             &format!(
                 "
   phase: Failed
+  conditions:
+  - {{type: PodScheduled, status: 'True', lastTransitionTime: '2026-03-01T10:00:00Z'}}
   containerStatuses:
   - name: worker
     image: runner
@@ -72,7 +74,7 @@ fn times_of_a_node_whose_clock_is_wrong_by_an_hour_are_limited() {
         );
         (state.started_at.unwrap(), state.terminated.unwrap().at.unwrap())
     };
-    let created = time("2026-03-01T09:59:58Z");
+    let scheduled = time("2026-03-01T10:00:00Z");
     assert_eq!(
         times("2026-03-01T10:00:05Z", "2026-03-01T10:00:10Z"),
         (time("2026-03-01T10:00:05Z"), time("2026-03-01T10:00:10Z"))
@@ -80,7 +82,8 @@ fn times_of_a_node_whose_clock_is_wrong_by_an_hour_are_limited() {
     assert_eq!(times("2026-03-01T11:00:05Z", "2026-03-01T11:00:10Z"), (now, now));
     assert_eq!(
         times("2026-03-01T09:00:05Z", "2026-03-01T09:00:10Z"),
-        (created, created)
+        (scheduled, time("2026-03-01T10:00:05Z")),
+        "the worker ran for 5 s"
     );
 }
 
@@ -186,15 +189,15 @@ status:
   - {type: Failed, status: 'True', reason: FailedIndexes, message: Job has failed indexes}
 ";
     let job: Job = serde_yaml::from_str(text).unwrap();
-    let state = JobState::from_job(&job, "a").unwrap();
+    let state = JobState::from_job(&job, "a", Timestamp::MAX).unwrap();
     assert_eq!(state.attempt, AttemptId { leg: 3, attempt: 2 });
     assert!(state.deleting && state.suspended && state.failed_ranks.contains(&1));
     let message = "FailedIndexes: Job has failed indexes".to_owned();
     assert_eq!(state.outcome, Some(JobOutcome::Failed(message)));
-    assert_eq!(JobState::from_job(&job, "another-run"), None);
+    assert_eq!(JobState::from_job(&job, "another-run", Timestamp::MAX), None);
     let mut copy = job.clone();
     copy.metadata.name = Some("copy".to_owned());
-    assert_eq!(JobState::from_job(&copy, "a"), None);
+    assert_eq!(JobState::from_job(&copy, "a", Timestamp::MAX), None);
 }
 
 #[test]
@@ -215,9 +218,19 @@ status:
 ",
     )
     .unwrap();
-    let started_at = |job: &Job| JobState::from_job(job, "a").unwrap().started_at;
+    let now: Timestamp = "2026-03-01T10:00:20Z".parse().unwrap();
+    let started_at = |job: &Job| JobState::from_job(job, "a", now).unwrap().started_at;
     assert_eq!(started_at(&job), None, "the time in the queue does not count");
     let status = job.status.as_mut().unwrap();
     status.conditions.as_mut().unwrap()[0].status = "False".to_owned();
     assert!(started_at(&job).is_some());
+    // The clock of the Job controller is wrong by an hour.
+    for (wrong, limit) in [
+        ("2026-03-01T09:00:00Z", "2026-03-01T10:00:00Z"),
+        ("2026-03-01T11:00:00Z", "2026-03-01T10:00:20Z"),
+    ] {
+        let wrong = Time(wrong.parse().unwrap());
+        job.status.as_mut().unwrap().start_time = Some(wrong);
+        assert_eq!(started_at(&job), limit.parse().ok());
+    }
 }

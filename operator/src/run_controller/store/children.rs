@@ -48,12 +48,12 @@ pub(in crate::run_controller) struct Child<S> {
     pub(in crate::run_controller) state: S,
 }
 
-/// Returns the cache entry for a Job; `None` if no run controls it.
-pub(in crate::run_controller) fn job_entry(job: &Job) -> Option<(ChildKey, Child<JobState>)> {
+/// Returns the cache entry for a Job that is observed at `now`; `None` if no run controls it.
+pub(in crate::run_controller) fn job_entry(job: &Job, now: Timestamp) -> Option<(ChildKey, Child<JobState>)> {
     let mut owners = job.metadata.owner_references.iter().flatten();
     let kind = BenchmarkRun::kind(&());
     let owner = owners.find(|owner| owner.controller == Some(true) && owner.kind == kind)?;
-    let state = JobState::from_job(job, &owner.uid)?;
+    let state = JobState::from_job(job, &owner.uid, now)?;
     child(&job.metadata, owner.uid.clone(), owner.name.clone(), state)
 }
 
