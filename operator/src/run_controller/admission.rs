@@ -22,6 +22,9 @@ pub const RELEASE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Delay after the first lost place, which doubles with each further one. It is longer than the grace period of a pod, so
 /// that another gang can use the nodes in the meantime.
 const FIRST_RETRY_DELAY: Duration = Duration::from_secs(60);
+/// Number of runs ahead of a run above which its message does not say who is next, and it is not told about every turn.
+/// Otherwise each turn would change the statuses of all waiting runs.
+pub const MANY_AHEAD: usize = 4;
 /// Maximum delay after a lost place.
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(600);
 
@@ -100,6 +103,8 @@ pub type Turns = BTreeMap<String, Timestamp>;
 pub struct Standing<'a> {
     /// The run that must place its gang first.
     pub precedes: Option<&'a PlacementRequest>,
+    /// Number of runs that must place their gangs first, at most [`MANY_AHEAD`].
+    pub ahead: usize,
     /// A run that occupies nodes without which too few are left.
     pub occupies: Option<&'a PlacementRequest>,
     /// A run whose placed gang occupies nodes that this run's gang could use. Set only while this run's gang is being
@@ -132,6 +137,31 @@ pub fn standing<'a>(
     }
 }
 
+/// Returns the runs that wait for their turn with fewer than [`MANY_AHEAD`] runs ahead of them.
+pub fn next_in_turn<'a>(
+    requests: impl IntoIterator<Item = &'a PlacementRequest>,
+    turns: &Turns,
+    now: Timestamp,
+) -> Vec<&'a PlacementRequest> {
+    let waits_or_has_turn =
+        |run: &&PlacementRequest| run.stage == PlacementStage::Requesting || has_turn(run, now);
+    let mut runs: Vec<_> = requests.into_iter().filter(waits_or_has_turn).collect();
+    // A run that has its turn is ahead of all others.
+    runs.sort_by_cached_key(|run| (run.stage == PlacementStage::Requesting, order(run, turns)));
+    let is_next = |index: usize, run: &PlacementRequest| {
+        let ahead = runs
+            .iter()
+            .take(index)
+            .filter(|other| fits(other) && conflict(run, other));
+        run.stage == PlacementStage::Requesting && ahead.take(MANY_AHEAD).count() < MANY_AHEAD
+    };
+    let next = runs
+        .iter()
+        .enumerate()
+        .filter(|(index, run)| is_next(*index, run));
+    next.map(|(_, run)| *run).collect()
+}
+
 struct Scene<'s, 'a> {
     own: &'s PlacementRequest,
     others: Vec<&'a PlacementRequest>,
@@ -141,21 +171,28 @@ struct Scene<'s, 'a> {
 
 impl<'a> Scene<'_, 'a> {
     fn before_creation(&self) -> Standing<'a> {
-        let placing = self.first(|other| self.has_turn(other) && conflict(self.own, other));
-        let precedes = placing.or_else(|| {
-            self.first(|other| {
-                let waits = other.stage == PlacementStage::Requesting && fits(other);
-                waits && conflict(self.own, other) && self.order(other) < self.order(self.own)
-            })
-        });
+        let own_order = self.order(self.own);
+        let has_turn = |other: &PlacementRequest| has_turn(other, self.now) && conflict(self.own, other);
+        let is_earlier = |other: &PlacementRequest| {
+            let waits = other.stage == PlacementStage::Requesting && fits(other);
+            waits && conflict(self.own, other) && self.order(other) < own_order
+        };
+        let ahead = self
+            .others
+            .iter()
+            .filter(|other| has_turn(other) || is_earlier(other));
+        let ahead = ahead.take(MANY_AHEAD).count();
+        let placing = self.first(has_turn);
+        let precedes = placing.or_else(|| self.first(is_earlier));
         let occupies = match precedes {
             None if self.is_short(self.own) => self.first(|other| occupies_nodes_of(self.own, other)),
             _ => None,
         };
         Standing {
             precedes,
+            ahead,
             occupies,
-            until: placing.and_then(turn_ends_at),
+            until: placing.filter(|_| ahead < MANY_AHEAD).and_then(turn_ends_at),
             ..Standing::default()
         }
     }
@@ -223,23 +260,13 @@ impl<'a> Scene<'_, 'a> {
         matching.min_by_key(|other| self.order(other))
     }
 
-    /// Order of the turns: a run that continues on the nodes of its previous leg, then the namespace whose last turn is
-    /// longest ago, then the run that has been waiting longest.
-    fn order<'r>(&self, run: &'r PlacementRequest) -> (bool, Option<Timestamp>, Timestamp, &'r str) {
-        let turn = self.turns.get(&run.run.namespace).copied();
-        (run.kept_nodes.is_empty(), turn, run.waiting_since, &run.uid)
+    fn order<'r>(&self, run: &'r PlacementRequest) -> Order<'r> {
+        order(run, self.turns)
     }
 
     /// Order of two gangs that are both being placed. A gang that lacks pods or nodes gives up first.
     fn rank<'r>(&self, run: &'r PlacementRequest) -> impl Ord + use<'r> {
         (run.lacks_pods || !fits(run), self.order(run))
-    }
-
-    /// Whether `other` is being placed, and its turn has not ended.
-    fn has_turn(&self, other: &PlacementRequest) -> bool {
-        other.stage == PlacementStage::Placing
-            && fits(other)
-            && turn_ends_at(other).is_none_or(|end| end > self.now)
     }
 
     /// Whether the other runs occupy so many nodes that too few are left for `run`. `false` if the nodes are unknown.
@@ -260,6 +287,20 @@ impl<'a> Scene<'_, 'a> {
     fn may_be_short(&self, run: &PlacementRequest) -> bool {
         !excludes(run, self.own) || usable_nodes(run).is_none() || self.is_short(run)
     }
+}
+
+/// Order of the turns: a run that continues on the nodes of its previous leg, then the namespace whose last turn is
+/// longest ago, then the run that has been waiting longest.
+type Order<'r> = (bool, Option<Timestamp>, Timestamp, &'r str);
+
+fn order<'r>(run: &'r PlacementRequest, turns: &Turns) -> Order<'r> {
+    let turn = turns.get(&run.run.namespace).copied();
+    (run.kept_nodes.is_empty(), turn, run.waiting_since, &run.uid)
+}
+
+/// Whether `run` is being placed, and its turn has not ended at `now`.
+fn has_turn(run: &PlacementRequest, now: Timestamp) -> bool {
+    run.stage == PlacementStage::Placing && fits(run) && turn_ends_at(run).is_none_or(|end| end > now)
 }
 
 /// Time at which other runs stop respecting the turn of `run`.

@@ -151,7 +151,7 @@ impl Context {
     pub(super) fn forget(&self, key: &RunKey) {
         self.sessions.forget(key);
         self.clear_reported(key);
-        for unblocked in self.reservations.release(key) {
+        for unblocked in self.reservations.release(key, self.clock.now()) {
             self.queue.add(unblocked);
         }
     }

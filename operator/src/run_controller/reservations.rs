@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::admission::{PLACE_TIMEOUT, PlacementRequest, PlacementStage, Standing, Turns, standing};
+use super::admission::{
+    MANY_AHEAD, PLACE_TIMEOUT, PlacementRequest, PlacementStage, Standing, Turns, next_in_turn, standing,
+};
 use super::store::RunKey;
 
 /// Time after which the turn of a namespace is forgotten. The order of namespaces that have not had a turn for so long
@@ -77,11 +79,11 @@ impl Reservations {
         (reservation, affected)
     }
 
-    /// Removes a finished or deleted run's request. Returns the runs that may be admitted now.
-    pub(super) fn release(&self, key: &RunKey) -> Vec<RunKey> {
+    /// Removes a finished or deleted run's request at `now`. Returns the runs that may be admitted as a result.
+    pub(super) fn release(&self, key: &RunKey, now: Timestamp) -> Vec<RunKey> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match state.requests.remove(key) {
-            Some(_) => state.waiting_runs(key),
+            Some(_) => state.waiting_runs(key, now),
             None => Vec::new(),
         }
     }
@@ -123,7 +125,7 @@ impl State {
             _ => self.requests.insert(key.clone(), request),
         };
         match unblocks || contends {
-            true => self.waiting_runs(&key),
+            true => self.waiting_runs(&key, now),
             false => Vec::new(),
         }
     }
@@ -140,13 +142,24 @@ impl State {
         }
     }
 
-    /// Returns the runs other than `except` that wait for nodes or could lose their place.
-    fn waiting_runs(&self, except: &RunKey) -> Vec<RunKey> {
-        let waiting = self.requests.iter().filter(|(key, request)| {
-            let waits = request.stage == PlacementStage::Requesting || request.stage.timeout().is_some();
-            *key != except && waits
+    /// Returns the runs other than `except` that may have the next turns, and those that could lose their place. A gang whose
+    /// pods have a node and that still has time to start is reconciled when this time ends.
+    fn waiting_runs(&self, except: &RunKey, now: Timestamp) -> Vec<RunKey> {
+        let next = next_in_turn(self.requests.values(), &self.turns, now);
+        let could_lose_place = self.requests.values().filter(|request| {
+            let ends_at = request
+                .stage
+                .timeout()
+                .map(|timeout| request.progress_at.checked_add(timeout));
+            ends_at.is_some_and(|ends_at| {
+                request.stage == PlacementStage::Placing || ends_at.is_ok_and(|ends_at| ends_at <= now)
+            })
         });
-        waiting.map(|(key, _)| key.clone()).collect()
+        let runs = next
+            .into_iter()
+            .chain(could_lose_place)
+            .map(|request| &request.run);
+        runs.filter(|run| *run != except).cloned().collect()
     }
 }
 
@@ -189,9 +202,10 @@ fn describe(own: &PlacementRequest, standing: &Standing<'_>) -> Reservation {
         true => format!("run {}", other.run.name),
         false => "another run".to_owned(),
     };
-    let precedes = standing
-        .precedes
-        .map(|other| format!("{} must place its gang on these nodes first", name(other)));
+    let precedes = standing.precedes.map(|other| match standing.ahead {
+        MANY_AHEAD => format!("at least {MANY_AHEAD} runs must place their gangs on these nodes first"),
+        _ => format!("{} must place its gang on these nodes first", name(other)),
+    });
     let occupies = || {
         let other = standing.occupies?;
         Some(format!("{} has nodes that this gang needs", name(other)))

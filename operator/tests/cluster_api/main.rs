@@ -4,16 +4,19 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a test fails by panicking"
+    clippy::print_stdout,
+    reason = "a test fails by panicking and prints its results"
 )]
 
 mod accepted;
 mod applied;
+mod clocks;
 mod definition;
 mod election;
 mod forged;
 mod killed;
 mod malformed;
+mod many;
 mod metrics_access;
 mod places;
 mod prepare_uninstall;

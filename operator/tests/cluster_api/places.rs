@@ -33,15 +33,15 @@ async fn gangs_that_cannot_be_placed_do_not_stop_other_namespaces() {
 }
 
 /// Two nodes, and a namespace for each of two tenants.
-struct Case<'a> {
+pub(super) struct Case<'a> {
     client: &'a Client,
-    nodes: [String; 2],
-    first: String,
-    second: String,
+    pub(super) nodes: [String; 2],
+    pub(super) first: String,
+    pub(super) second: String,
 }
 
 impl<'a> Case<'a> {
-    async fn new(client: &'a Client) -> Self {
+    pub(super) async fn new(client: &'a Client) -> Self {
         let first = create_namespace(client).await;
         let second = create_namespace(client).await;
         let nodes = [format!("{first}-0"), format!("{first}-1")];
@@ -80,7 +80,7 @@ impl<'a> Case<'a> {
     }
 
     /// Creates a run whose workers tolerate the taint of the nodes.
-    async fn run(&self, namespace: &str, name: &str, edit: impl FnOnce(&mut BenchmarkRun)) {
+    pub(super) async fn run(&self, namespace: &str, name: &str, edit: impl FnOnce(&mut BenchmarkRun)) {
         let mut run = run(name);
         run.spec.placement.exclusive = true;
         run.spec.placement.node_selector = BTreeMap::from([(KEY.to_owned(), self.first.clone())]);
@@ -147,7 +147,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    async fn delete(self) {
+    pub(super) async fn delete(self) {
         let runs = [&self.first, &self.second];
         for namespace in runs {
             let api: Api<BenchmarkRun> = Api::namespaced(self.client.clone(), namespace);
@@ -179,7 +179,7 @@ where
         .unwrap();
 }
 
-async fn create(client: &Client, namespace: &str, mut value: Value) {
+pub(super) async fn create(client: &Client, namespace: &str, mut value: Value) {
     value["metadata"]["namespace"] = json!(namespace);
     let object: kube::api::DynamicObject = object(value);
     let types = object.types.clone().unwrap();
@@ -193,7 +193,12 @@ async fn create(client: &Client, namespace: &str, mut value: Value) {
 }
 
 /// Creates the pod of worker `rank` of `job`, on `node` if it is set.
-async fn create_pod(client: &Client, job: &Job, rank: u32, node: Option<&str>) -> Result<Pod, kube::Error> {
+pub(super) async fn create_pod(
+    client: &Client,
+    job: &Job,
+    rank: u32,
+    node: Option<&str>,
+) -> Result<Pod, kube::Error> {
     let mut labels = job.labels().clone();
     labels.insert(
         "batch.kubernetes.io/job-completion-index".to_owned(),

@@ -25,8 +25,44 @@ fn admits_one_run_at_a_time_and_keeps_its_turn() {
     assert_eq!(unblocked, waiting);
     assert_eq!(blocked_by("n/c", 3).unwrap(), format!("run a {first}"));
     assert_eq!(blocked_by("n/a", 1), None);
-    assert_eq!(reservations.release(&waiting[0]), [waiting[1].clone()]);
+    assert_eq!(
+        reservations.release(&waiting[0], second(12)),
+        [waiting[1].clone()]
+    );
     assert_eq!(blocked_by("n/c", 3), None);
+}
+
+#[test]
+fn turn_of_a_run_concerns_only_the_next_ones() {
+    let reservations = Reservations::default();
+    let waiting = |index: usize| {
+        let mut request = request(&format!("n/{index:02}"), PlacementStage::Requesting);
+        request.waiting_since = second(i64::try_from(index).unwrap());
+        request
+    };
+    let blocked_by = |index| reservations.register(waiting(index), second(100)).0.blocked_by;
+    assert_eq!(blocked_by(0), None);
+    for index in 1..20 {
+        let message = match index {
+            1..MANY_AHEAD => "run 00 must place its gang on these nodes first",
+            _ => "at least 4 runs must place their gangs on these nodes first",
+        };
+        assert_eq!(blocked_by(index).as_deref(), Some(message), "{index}");
+    }
+    let mut others = waiting(50);
+    others.run.name = "other-nodes".to_owned();
+    others.candidate_nodes = Some(set(&["elsewhere"]));
+    others.workers = 1;
+    let other_run = others.run.clone();
+    assert_eq!(reservations.register(others, second(100)).0.blocked_by, None);
+    let placed = PlacementRequest {
+        stage: PlacementStage::Running,
+        ..waiting(0)
+    };
+    let (_, affected) = reservations.register(placed, second(101));
+    let mut next: Vec<_> = (1..=MANY_AHEAD).map(|index| waiting(index).run).collect();
+    next.push(other_run);
+    assert_eq!(affected, next);
 }
 
 #[test]
