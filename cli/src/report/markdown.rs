@@ -63,6 +63,9 @@ fn head(text: &mut String, report: &Report<'_>) {
         text,
         &format!("- fabric {}", escape(&overview::fabric(summary.fabric.as_ref()))),
     );
+    for obtained in &summary.environment.claims {
+        line(text, &format!("- claims {}", escape(obtained)));
+    }
     line(text, &format!("- noise {}", escape(&noise::floor(report, None))));
     if let Some(noise) = noise::above_margin(report) {
         line(text, &format!("- **noisy**: {}", escape(&noise)));

@@ -240,6 +240,29 @@ pub mod formats {
     }
 
     #[test]
+    fn the_reports_list_the_devices_of_claims() {
+        let mut evaluation = PLANTED.campaign.evaluation();
+        evaluation.summary.environment.claims =
+            vec!["aligned: gpu-0, nic_1 (same PCI root complex)".to_owned()];
+        let report = Report {
+            evaluation: &evaluation,
+            ..PLANTED.report()
+        };
+        let text = render(&report, &TextOptions::default());
+        assert!(
+            text.contains("claims") && text.contains("aligned: gpu-0, nic_1"),
+            "{text}"
+        );
+        let text = markdown::render(&report);
+        assert!(text.contains("\n- claims aligned: gpu-0, nic\\_1 "), "{text}");
+        let text = html::render(&report).unwrap();
+        assert!(
+            text.contains("Devices of the claims: aligned: gpu-0, nic_1 "),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn junit_contains_failures_and_reports_an_incomplete_run_as_an_error() {
         let report = PLANTED.report();
         let text = junit::render(&report).unwrap();

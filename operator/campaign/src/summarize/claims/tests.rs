@@ -1,10 +1,12 @@
 //! Tests the positions of devices, and which arms are comparable.
 
-use crds::record::ClaimedDevice;
+use crds::record::{
+    ChainWriter, ClaimedDevice, EndRecord, HelloRecord, HostEnvironment, RECORD_VERSION, Record,
+};
 use crds::v1alpha1::BenchmarkRun;
 
 use super::*;
-use crate::collect::FromStream;
+use crate::collect::{FromStream, collect};
 use crate::fixture::run_from_yaml;
 use crate::plan::{HashedPlan, Separation, plan};
 use crate::validate::validate;
@@ -269,4 +271,58 @@ fn legs_with_other_devices_are_not_comparable() {
         changed.ends_with("(same PCI root complex) on node node-1"),
         "{changed}"
     );
+}
+
+/// The operator writes claim records while it stores the stream of a worker, in whose chain they must not be.
+#[test]
+fn claim_records_stand_between_the_lines_of_a_stream_but_not_in_its_chain() {
+    let plan = planned();
+    let hello = Record::Hello(Box::new(HelloRecord {
+        version: RECORD_VERSION,
+        identity: plan.identity("uid", 0, 1),
+        rank: 0,
+        workers: 2,
+        runner_version: String::new(),
+        started_at: String::new(),
+        environment: HostEnvironment::default(),
+    }));
+    let claim = |uid: &str, nic| {
+        Record::Claim(Box::new(ClaimRecord {
+            version: RECORD_VERSION,
+            identity: plan.identity(uid, 0, 1),
+            rank: 0,
+            group: 0,
+            node: None,
+            devices: group(nic, 1),
+            unread: None,
+        }))
+    };
+    let end = Record::End(EndRecord {
+        blocks: 0,
+        complete: false,
+        failure: None,
+    });
+    let alone = |record: &Record| ChainWriter::default().line(record).unwrap();
+    let mut stream = ChainWriter::default();
+    let mut lines = stream.line(&hello).unwrap();
+    // The second record about the same claim does not replace the first one.
+    lines += &alone(&claim("uid", 1));
+    lines += &alone(&claim("uid", 2));
+    lines += &stream.line(&end).unwrap();
+    let reports = collect(&plan, "uid", lines.as_bytes());
+    assert!(reports.faults.is_empty(), "{:?}", reports.faults);
+    assert_eq!(reports.claims.len(), 1);
+    assert_eq!(reports.claims[0].record.devices, group(1, 1));
+    assert_eq!(
+        (reports.streams[0].lines, reports.streams[0].end.is_some()),
+        (2, true)
+    );
+
+    let reports = collect(&plan, "uid", alone(&claim("other", 1)).as_bytes());
+    assert_eq!((reports.claims.len(), reports.faults.len()), (0, 1));
+
+    let mut stream = ChainWriter::default();
+    let lines = [&hello, &claim("uid", 1)].map(|record| stream.line(record).unwrap());
+    let reports = collect(&plan, "uid", lines.concat().as_bytes());
+    assert_eq!((reports.claims.len(), reports.faults.len()), (0, 1));
 }
