@@ -12,6 +12,8 @@ NODE_DISK=${FABRICBENCH_TESTBED_NODE_DISK:-12G}
 FREE_GIB=${FABRICBENCH_TESTBED_FREE_GIB:-6}
 # Free space, in GiB, that building a module requires for the compiled Kubernetes packages and the binaries.
 BUILD_GIB=6
+# Interval of the messages while a module is built.
+PROGRESS_SECONDS=20
 CLUSTER_PORT=${FABRICBENCH_TESTBED_PORT:-16443}
 API_ONLY_PORT=${FABRICBENCH_TESTBED_API_ONLY_PORT:-16444}
 # Number of 2 MiB huge pages that `up` adds to the machine's existing ones and `down` removes.

@@ -74,14 +74,36 @@ tool_build() {
     # The module is built in a temporary directory, because an interrupted build must not count as built.
     mkdir -p "$(dirname "$dir")"
     part=$(mktemp -d "$dir.XXXXXX")
-    if ! (cd "$source" && GOCACHE=$CACHE/go-build CGO_ENABLED=0 go build -trimpath -buildvcs=false -mod=readonly \
-        -ldflags "$(tool_flags "$source")" -o "$part/" "$package"); then
+    # The arguments of \`go list\` must be those of \`go build\`, which prints each package that it compiles.
+    if ! (cd "$source" && export GOCACHE=$CACHE/go-build CGO_ENABLED=0 &&
+        total=$(go list -mod=readonly -deps "$package" | wc -l) &&
+        go build -v -trimpath -buildvcs=false -mod=readonly -ldflags "$(tool_flags "$source")" -o "$part/" "$package" 2>&1 |
+        tool_progress "$module" "$total"); then
         rm -rf "$part"
         fail "failed to build $module"
     fi
     # Go names a binary after its package directory, which is `server` for etcd.
     if [ "$module" = etcd ]; then mv "$part/server" "$part/etcd"; fi
     mv --no-target-directory "$part" "$dir"
+}
+
+# tool_progress MODULE TOTAL: reads the output of `go build -v`, which prints the name of each package that it compiles. Prints the
+# number of packages every PROGRESS_SECONDS, and every other line.
+tool_progress() {
+    local module=$1 total=$2 started=$SECONDS next=$((SECONDS + PROGRESS_SECONDS)) count=0 line status
+    while true; do
+        status=0
+        IFS= read -r -t 1 line || status=$?
+        if [ "$status" = 0 ]; then
+            if [[ $line =~ ^[A-Za-z0-9._~/-]+$ ]]; then count=$((count + 1)); else printf '%s\n' "$line" >&2; fi
+        elif [ "$status" -le 128 ]; then
+            break
+        fi
+        if [ "$SECONDS" -ge "$next" ]; then
+            say "building $module: $count of at most $total packages compiled after $((SECONDS - started)) s"
+            next=$((SECONDS + PROGRESS_SECONDS))
+        fi
+    done
 }
 
 go_is_new() { [[ $(cd / && go env GOVERSION 2>/dev/null) =~ ^go1\.([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge 26 ]; }
