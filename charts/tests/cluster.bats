@@ -114,7 +114,9 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     state_is Running campaigns upgraded
     done_before=$(of_run campaigns upgraded .status.progress.blocksDone)
     workers campaigns upgraded | diff "$BATS_TEST_TMPDIR/before" -
+    upgraded=$SECONDS
     await "$TIMEOUT" "blocks by the new operator" measured campaigns upgraded $((done_before + 1))
+    printf '# another block %s s after the upgrade\n' $((SECONDS - upgraded)) >&3
     workers campaigns upgraded | diff "$BATS_TEST_TMPDIR/before" -
     completes campaigns upgraded
 }

@@ -1,14 +1,17 @@
 //! Failures of pods, kubelets, containerd and the network during a campaign. Stored blocks are
 //! retained, another attempt measures the missing blocks, and the status reports the reason for the failure.
 
+use std::time::{Duration, Instant};
+
 use crds::v1alpha1::{AttemptState, BenchmarkRunStatus, State};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::Api;
 use kube::api::DeleteParams;
 
 use super::nodes::{Nodes, reserve_nodes, share_nodes};
-use super::test_namespace::{TestNamespace, condition, with_rounds};
+use super::test_namespace::{TIMEOUT, TestNamespace, blocks_done, condition, with_rounds};
 use super::testbed::{Fault, Testbed};
+use test_support::cluster::until_within;
 
 /// Number of rounds in a campaign that is disturbed after its first blocks have been stored.
 const ROUNDS: u32 = 30;
@@ -20,6 +23,41 @@ pub async fn start_campaign(nodes: &Nodes, name: &str) -> (TestNamespace, test_s
     namespace.create(&with_rounds(name, ROUNDS)).await;
     namespace.wait_for_blocks(name, 1).await;
     (namespace, operator)
+}
+
+/// Maximum time from the end of a fault until another block is stored, or until a deleted namespace is gone.
+pub const MAX_RECOVERY: Duration = Duration::from_secs(120);
+
+/// Waits until a campaign has stored more blocks than in `before`, or is complete. Prints and checks the time since `ended`, when
+/// the fault ended.
+pub async fn assert_recovers(
+    namespace: &TestNamespace,
+    name: &str,
+    before: &BenchmarkRunStatus,
+    ended: Instant,
+) {
+    let done = blocks_done(before);
+    until_within(MAX_RECOVERY, || async {
+        let status = namespace.status(name).await;
+        (blocks_done(&status) > done || status.state == Some(State::Complete)).then_some(())
+    })
+    .await;
+    println!(
+        "{name}: another block {:?} after the fault ended",
+        ended.elapsed()
+    );
+    assert!(ended.elapsed() < MAX_RECOVERY);
+}
+
+/// Waits until the first attempt of a run has ended. Returns the status.
+async fn first_attempt_ends(namespace: &TestNamespace, name: &str) -> BenchmarkRunStatus {
+    until_within(TIMEOUT, || async {
+        let status = namespace.status(name).await;
+        let first = status.execution.as_ref()?.attempts.first()?;
+        let has_ended = !matches!(first.state, AttemptState::Starting | AttemptState::Running);
+        has_ended.then_some(status)
+    })
+    .await
 }
 
 /// Formats the attempts as `leg.attempt state reason: message`.
@@ -60,12 +98,13 @@ pub fn assert_undisturbed(what: &str, status: &BenchmarkRunStatus) {
     assert_eq!(states, [AttemptState::Measured]);
 }
 
-/// Checks that a fault occurred before the campaign had ended.
-async fn assert_in_progress(namespace: &TestNamespace, name: &str) {
+/// Checks that a fault occurred before the campaign had ended. Returns the status.
+async fn assert_in_progress(namespace: &TestNamespace, name: &str) -> BenchmarkRunStatus {
     let status = namespace.status(name).await;
-    let progress = status.progress.unwrap();
+    let progress = status.progress.as_ref().unwrap();
     assert_eq!(status.state, Some(State::Running));
     assert!(progress.blocks_done < progress.blocks_total, "{progress:?}");
+    status
 }
 
 async fn check_killed_pod(nodes: &Nodes, name: &str, rank: u32) {
@@ -76,6 +115,9 @@ async fn check_killed_pod(nodes: &Nodes, name: &str, rank: u32) {
         .delete(&pod, &DeleteParams::default().grace_period(0))
         .await
         .unwrap();
+    let killed = Instant::now();
+    let before = first_attempt_ends(&namespace, name).await;
+    assert_recovers(&namespace, name, &before, killed).await;
     check_retry(&namespace, name, &["PodDeleted", "WorkerKilled"]).await;
     namespace.delete().await;
 }
@@ -101,8 +143,9 @@ async fn completes_after_kubelet_restart() {
     let node = node_of(&namespace, 0).await;
     // The workers continue to measure while the kubelet is stopped. Only their logs are unavailable.
     let fault = Fault::inject(testbed, &["node", "stop", &node], &["node", "start", &node]);
-    assert_in_progress(&namespace, "kubelet").await;
+    let before = assert_in_progress(&namespace, "kubelet").await;
     drop(fault);
+    assert_recovers(&namespace, "kubelet", &before, Instant::now()).await;
     let status = namespace.wait_for_completion("kubelet").await;
     assert_undisturbed("kubelet", &status);
     namespace.delete().await;
@@ -115,8 +158,9 @@ async fn completes_after_containerd_is_killed() {
     let (namespace, _operator) = start_campaign(&nodes, "containerd").await;
     let node = nodes.names[1].as_str();
     let fault = Fault::inject(testbed, &["node", "crash", node], &["node", "start", node]);
-    assert_in_progress(&namespace, "containerd").await;
+    let before = assert_in_progress(&namespace, "containerd").await;
     drop(fault);
+    assert_recovers(&namespace, "containerd", &before, Instant::now()).await;
     let status = namespace.wait_for_completion("containerd").await;
     assert_undisturbed("containerd", &status);
     namespace.delete().await;
@@ -129,16 +173,14 @@ async fn retries_after_network_partition() {
     let (namespace, _operator) = start_campaign(&nodes, "partition").await;
     let node = nodes.names[1].as_str();
     let mut fault = Fault::inject(testbed, &["node", "partition", node], &["node", "heal", node]);
+    let injected = Instant::now();
     assert_in_progress(&namespace, "partition").await;
     fault.unlock();
     // The pods count as lost only after the node's grace period and the workers' `tolerationSeconds` have passed.
-    test_support::cluster::until_within(super::test_namespace::TIMEOUT, || async {
-        let status = namespace.status("partition").await;
-        let attempts = status.execution?.attempts;
-        (attempts.first()?.state != AttemptState::Running).then_some(())
-    })
-    .await;
+    let before = first_attempt_ends(&namespace, "partition").await;
+    println!("partition: the attempt ended after {:?}", injected.elapsed());
     drop(fault);
+    assert_recovers(&namespace, "partition", &before, Instant::now()).await;
     check_retry(&namespace, "partition", &["NodeLost"]).await;
     namespace.delete().await;
 }

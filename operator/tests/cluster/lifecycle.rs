@@ -1,11 +1,14 @@
 //! Tests that suspend, resume, edit and delete runs, and tests for deadlines and TTLs.
 
+use std::time::Instant;
+
 use crds::v1alpha1::State;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use kube::api::DeleteParams;
 use serde_json::json;
 
+use super::faults::MAX_RECOVERY;
 use super::nodes::{reserve_nodes, share_nodes};
 use super::test_namespace::{TIMEOUT, TestNamespace, blocks_done, condition, with_rounds};
 use test_support::cluster::{all, run, until_within};
@@ -118,7 +121,10 @@ async fn namespace_with_an_active_run_can_be_deleted() {
     let (_proxy, operator) = namespace.cluster_operator().await;
     namespace.create(&with_rounds("namespace", 30)).await;
     namespace.wait_for_blocks("namespace", 1).await;
+    let started = Instant::now();
     namespace.delete_with_runs().await;
+    println!("the namespace is gone after {:?}", started.elapsed());
+    assert!(started.elapsed() < MAX_RECOVERY);
     operator.ready().await;
 }
 

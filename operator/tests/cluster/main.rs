@@ -10,6 +10,7 @@
 )]
 
 mod api_faults;
+mod clocks;
 mod command;
 mod custom_images;
 mod deployed;

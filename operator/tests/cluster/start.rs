@@ -6,12 +6,20 @@ use std::process::Command;
 
 use super::testbed::RUNNER_IMAGE;
 use test_support::cluster::kubeconfig;
-use test_support::operator::Operator;
+use test_support::operator::{Operator, set_clock_ahead};
 
 /// Starts an operator with debug logs, which contain every decision.
 pub fn operator(kubeconfig: &Path, arguments: &[&str]) -> Operator {
+    operator_with_clock(kubeconfig, arguments, 0)
+}
+
+/// Like [`operator`], with a clock that is `seconds` ahead.
+pub fn operator_with_clock(kubeconfig: &Path, arguments: &[&str], seconds: i64) -> Operator {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench-operator"));
     command.env("RUST_LOG", "info,fabricbench_operator=debug");
+    if seconds != 0 {
+        set_clock_ahead(&mut command, seconds);
+    }
     Operator::spawn(command, kubeconfig, RUNNER_IMAGE, arguments)
 }
 

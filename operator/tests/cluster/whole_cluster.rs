@@ -1,12 +1,14 @@
 //! Tests that affect the runs of all other tests, or whose runs need more than two nodes. Tests start in alphabetical
 //! order, so these start last, and wait for the few tests that are still in progress.
 
+mod at_once;
+
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crds::units;
 use crds::v1alpha1::{CaseValidity, FabricProof};
@@ -18,7 +20,7 @@ use tempfile::TempDir;
 
 use super::deployed::{AppliedManifest, wait_until_available};
 use super::example::{example, examples, result};
-use super::faults::{assert_undisturbed, start_campaign};
+use super::faults::{assert_recovers, assert_undisturbed, start_campaign};
 use super::nodes::reserve_cluster;
 use super::parameter_serving::shorten;
 use super::test_namespace::TestNamespace;
@@ -50,9 +52,11 @@ async fn operator_runs_as_a_pod_for_the_whole_cluster() {
 async fn campaign_completes_after_api_server_restart() {
     let nodes = reserve_cluster().await;
     let (namespace, operator) = start_campaign(&nodes, "api-server").await;
+    let before = namespace.status("api-server").await;
     let pid_file = kubeconfig().with_file_name("run/kube-apiserver.pid");
     let record = fs::read_to_string(pid_file).unwrap();
     let pid = record.split_whitespace().next().unwrap();
+    let killed = Instant::now();
     assert!(
         Command::new("kill")
             .args(["-s", "KILL", pid])
@@ -61,6 +65,7 @@ async fn campaign_completes_after_api_server_restart() {
             .success()
     );
     Testbed::lock().await.run(&["up"]);
+    assert_recovers(&namespace, "api-server", &before, killed).await;
     let status = namespace.wait_for_completion("api-server").await;
     assert_undisturbed("API server", &status);
     operator.ready().await;
