@@ -129,9 +129,23 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
 @test "uninstalling is refused while runs exist, and changes nothing" {
     run readme Uninstall --wait
     [ "$status" -ne 0 ]
+    [[ $output == *"because these runs exist: campaigns/"* ]]
     kubectl -n fabricbench-system logs job/fabricbench-uninstall | grep 'because these runs exist: campaigns/'
     kubectl -n fabricbench-system rollout status deployment/fabricbench-operator --timeout 60s
     kubectl -n campaigns get bench upgraded
+    # Helm has saved that it uninstalls the release, and upgrades it only after a rollback.
+    helm status fabricbench --namespace fabricbench-system -o json >"$BATS_TEST_TMPDIR/release"
+    [ "$(jq -r .info.status "$BATS_TEST_TMPDIR/release")" = uninstalling ]
+    run readme Upgrade --wait --timeout 3m
+    [ "$status" -ne 0 ]
+    [[ $output == *"has no deployed releases"* ]]
+    operator=$(operator_uid fabricbench-system)
+    helm rollback fabricbench "$(jq -r .version "$BATS_TEST_TMPDIR/release")" --namespace fabricbench-system --wait
+    [ "$(operator_uid fabricbench-system)" = "$operator" ]
+    readme Upgrade --wait --timeout 3m --set podAnnotations.revision=third
+    kubectl -n campaigns get bench upgraded
+    run readme Uninstall --wait
+    [ "$status" -ne 0 ]
 }
 
 @test "only the CRD is left after uninstalling as described in README.md" {

@@ -152,8 +152,9 @@ fn refusal(names: &[String]) -> String {
     format!(
         "the operator is not uninstalled, because these runs exist: {}. Without the operator, their pods would keep running, and their \
          finalizer would prevent their deletion. Save their results with `fabricbench report`, and delete them with `kubectl \
-         delete benchmarkruns --all --all-namespaces`; or set the chart value uninstall.runs=Delete. To keep the runs for another \
-         installation, which continues them, use `helm uninstall --no-hooks`",
+         delete benchmarkruns --all --all-namespaces`; then uninstall again. To keep the runs for another installation, which \
+         continues them, use `helm uninstall --no-hooks`. To keep the operator, use `helm rollback` with the current revision: until \
+         then, Helm refuses to upgrade the release",
         shown(names)
     )
 }
@@ -177,8 +178,9 @@ mod tests {
         for part in [
             "because these runs exist: team/0, ",
             "team/9 and 2 more. ",
-            "uninstall.runs=Delete",
+            "uninstall again",
             "--no-hooks",
+            "helm rollback",
         ] {
             assert!(message.contains(part), "{part}: {message}");
         }

@@ -34,7 +34,7 @@ async fn uninstalling_is_refused_while_runs_exist_or_deletes_them() {
     let message = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(3), "{message}");
     assert!(message.contains(&format!("{namespace}/held")), "{message}");
-    assert!(message.contains("uninstall.runs=Delete"), "{message}");
+    assert!(message.contains("helm rollback"), "{message}");
     let run = runs.get("held").await.unwrap();
     assert_eq!(run.metadata.deletion_timestamp, None, "a refusal changes nothing");
 
