@@ -1,6 +1,7 @@
 //! The operator as a child process.
 
 use std::collections::BTreeMap;
+use std::env::consts::ARCH;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -12,17 +13,15 @@ use super::cluster::{until, until_within};
 /// Maximum time to wait for an HTTP response of the operator.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Library that changes the clock of a process, from the Debian package `libfaketime`.
-const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
-
 /// Sets the clock of a process, which is not running yet, `seconds` ahead. Its monotonic clock is not changed.
 pub fn set_clock_ahead(command: &mut Command, seconds: i64) {
+    let library = format!("/usr/lib/{ARCH}-linux-gnu/faketime/libfaketimeMT.so.1");
     assert!(
-        Path::new(FAKETIME).is_file(),
-        "{FAKETIME} does not exist: install libfaketime"
+        Path::new(&library).is_file(),
+        "{library} does not exist: install libfaketime"
     );
     command
-        .env("LD_PRELOAD", FAKETIME)
+        .env("LD_PRELOAD", library)
         .env("FAKETIME", format!("{seconds:+}"))
         .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
 }

@@ -1,6 +1,9 @@
 //! Tests of attempts that complete.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::env::consts::ARCH;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crds::assignment::pilot::PilotCounts;
 use crds::assignment::{Assignment, Extent, InstrumentProcess, OperationCount, Pass};
@@ -93,6 +96,27 @@ fn completes_with_two_workers_over_loopback() {
     }
     assert_eq!(order[&0], [(0, "fi-inject"), (1, "baseline")]);
     assert_eq!(order[&1], [(0, "baseline"), (1, "fi-inject")]);
+}
+
+/// A worker measures with its own monotonic clock, so the time of day may differ between the nodes.
+#[test]
+fn completes_with_workers_whose_clocks_differ_by_an_hour() {
+    let library = format!("/usr/lib/{ARCH}-linux-gnu/faketime/libfaketimeMT.so.1");
+    let hour_ahead = [
+        ("LD_PRELOAD", library.as_str()),
+        ("FAKETIME", "+3600"),
+        ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
+    ];
+    let mut date = Command::new("date");
+    let date = date.arg("+%s").envs(hour_ahead).output().unwrap().stdout;
+    let date: u64 = String::from_utf8(date).unwrap().trim().parse().unwrap();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    assert!(date > now + 3000, "{library} has no effect: install libfaketime");
+
+    let assignment = assignment(2, loopback(), 2);
+    let mut gang = Gang::start(&assignment, 0..1, &[]);
+    gang.start_worker(1, &hour_ahead);
+    assert_complete(&assignment, &gang.finish());
 }
 
 /// All arms, pairs and rounds use the same operation count, which is the count that the fastest pilot case needs to

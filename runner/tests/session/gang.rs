@@ -71,9 +71,9 @@ impl Gang {
         }
     }
 
-    /// Starts the worker with rank `rank` after the other workers.
-    pub fn start_worker(&mut self, rank: u32) {
-        self.workers[rank as usize] = Some(worker(self.directory.path(), rank, &[]));
+    /// Starts the worker with rank `rank` after the other workers, with `variables` added to its environment.
+    pub fn start_worker(&mut self, rank: u32, variables: &[(&str, &str)]) {
+        self.workers[rank as usize] = Some(worker(self.directory.path(), rank, variables));
     }
 
     /// Closes the read end of the record stream.

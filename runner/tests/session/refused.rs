@@ -106,7 +106,7 @@ fn rejects_unknown_peers_and_completes() {
         response
     });
     assert!(unknown_peer.join().unwrap().contains("Garbage"));
-    gang.start_worker(1);
+    gang.start_worker(1, &[]);
     let finished = gang.finish();
     assert!(finished.end().complete, "{:?}", finished.end());
     let rejections = finished.warnings(WarningReason::UnknownPeerRefused);
