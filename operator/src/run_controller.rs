@@ -25,6 +25,7 @@ pub mod observed;
 pub mod policy_check;
 pub mod preflight;
 mod queue;
+mod recompute;
 mod reconcile;
 pub mod record_chain;
 mod records;
@@ -39,5 +40,7 @@ mod update_status;
 
 pub use controller::ControllerError;
 pub(crate) use controller::run;
+pub use recompute::{recomputed, recomputed_rejection};
 pub use records::RecordStore;
+pub use status::Planned;
 pub use store::RunKey;

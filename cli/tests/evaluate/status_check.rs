@@ -5,13 +5,13 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use campaign::status::{Phase, StatusInput, fit, status};
-use crds::record::hex;
+use campaign::status::Phase;
+use crds::record::{Record, hex};
 use crds::v1alpha1::RecordsReference;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::fixture::{Campaign, UID, run};
+use crate::fixture::{Campaign, UID, run, stream_of};
 
 /// Number of values that one report names.
 const SHOWN: usize = 5;
@@ -89,38 +89,41 @@ fn report(directory: &Path) -> String {
     text
 }
 
-#[test]
-fn every_altered_value_of_the_status_is_named() {
+/// Status of a complete local run, with its records.
+fn complete() -> (Value, String) {
     let campaign = Campaign {
         effects: [(("fi-inject", 64), 0.85)].into(),
         ..Campaign::default()
     };
-    let evaluation = campaign.evaluation();
-    let records = campaign.stream(1, &[]);
-    let status = fit(status(&StatusInput {
-        plan: &campaign.plan,
-        phase: Phase::finished(&evaluation),
-        evaluation: &evaluation,
-        records: Some(RecordsReference {
-            reference: "records.jsonl".to_owned(),
-            sha256: hex(&Sha256::digest(&records)),
-        }),
-        generation: None,
-        now: "2026-03-01T11:00:00Z",
-        previous: None,
-    }));
-    let status = serde_json::to_value(status).unwrap();
-    let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("records.jsonl"), records).unwrap();
-    write_run(directory.path(), &status);
-    assert!(
-        !report(directory.path()).contains("was changed"),
-        "the status is intact"
-    );
+    let mut records = campaign.records(campaign.plan.legs.first().unwrap(), 1, &[]);
+    for record in &mut records {
+        if let Record::Hello(hello) = record {
+            hello.environment.node = Some(format!("node-{}", hello.rank));
+        }
+    }
+    let records = stream_of(&records);
+    let evaluation = campaign.evaluation_of(run(), &records);
+    let mut status = campaign.status(&evaluation, Phase::finished(&evaluation));
+    status.records = Some(RecordsReference {
+        reference: "records.jsonl".to_owned(),
+        sha256: hex(&Sha256::digest(&records)),
+    });
+    (serde_json::to_value(status).unwrap(), records)
+}
 
+/// Alters each value of `status` in `directory`, except those with a path in `not_compared`, and checks that the report
+/// names it. Returns the names of the fields with altered values.
+fn assert_altered_values_are_named(
+    directory: &Path,
+    status: &Value,
+    not_compared: &[&str],
+) -> BTreeSet<String> {
+    write_run(directory, status);
+    let text = report(directory);
+    assert!(!text.contains("was changed"), "the status is intact: {text}");
     let mut values = BTreeMap::new();
-    first_values(&status, "", "", &mut values);
-    values.retain(|path, _| !NOT_COMPARED.contains(&path.as_str()));
+    first_values(status, "", "", &mut values);
+    values.retain(|path, _| !not_compared.iter().any(|one| path.starts_with(one)));
     let alterable: Vec<(String, String, Value)> = values
         .into_iter()
         .filter_map(|(path, pointer)| {
@@ -137,30 +140,13 @@ fn every_altered_value_of_the_status_is_named() {
             (altered != *value).then_some((path, pointer, altered))
         })
         .collect();
-    let tops: BTreeSet<&str> = alterable
-        .iter()
-        .map(|(path, ..)| path.split(['.', '[']).next().unwrap())
-        .collect();
-    for top in [
-        "conditions",
-        "environment",
-        "outcome",
-        "placement",
-        "progress",
-        "results",
-        "seed",
-        "state",
-        "verdict",
-    ] {
-        assert!(tops.contains(top), "{top} is not altered: {tops:?}");
-    }
     for chunk in alterable.chunks(SHOWN) {
         let mut changed = status.clone();
         for (_, pointer, altered) in chunk {
             *changed.pointer_mut(pointer).unwrap() = altered.clone();
         }
-        write_run(directory.path(), &changed);
-        let text = report(directory.path());
+        write_run(directory, &changed);
+        let text = report(directory);
         for (path, pointer, _) in chunk {
             let shown = pointer
                 .split('/')
@@ -174,6 +160,33 @@ fn every_altered_value_of_the_status_is_named() {
                 "{path} ({shown}) is not noticed: {text}"
             );
         }
+    }
+    let tops = alterable
+        .iter()
+        .map(|(path, ..)| path.split(['.', '[']).next().unwrap().to_owned());
+    tops.collect()
+}
+
+const ALTERED: [&str; 9] = [
+    "conditions",
+    "environment",
+    "outcome",
+    "placement",
+    "progress",
+    "results",
+    "seed",
+    "state",
+    "verdict",
+];
+
+#[test]
+fn every_altered_value_of_the_status_is_named() {
+    let (status, records) = complete();
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("records.jsonl"), records).unwrap();
+    let tops = assert_altered_values_are_named(directory.path(), &status, &NOT_COMPARED);
+    for top in ALTERED {
+        assert!(tops.contains(top), "{top} is not altered: {tops:?}");
     }
     // Values that are removed or added are noticed as well.
     let mut changed = status.clone();
@@ -193,4 +206,123 @@ fn every_altered_value_of_the_status_is_named() {
     changed["warnings"] = json!(["invented"]);
     write_run(directory.path(), &changed);
     assert!(report(directory.path()).contains("status.warnings"));
+}
+
+/// Status of a complete run in a cluster, with what only the operator adds.
+fn complete_in_cluster() -> (Value, String) {
+    let (mut status, records) = complete();
+    status["records"] = json!({"reference": "fabricbench-records", "sha256": "0"});
+    status["execution"] = json!({
+        "attempts": [{
+            "leg": 0, "attempt": 1, "state": "Measured", "jobName": "job", "jobUid": "1", "createdAt": "2026-03-01T10:00:00Z",
+        }],
+        "finishedAt": "2026-03-01T11:00:00Z",
+    });
+    let warning = "the operator is not permitted to read nodes in this installation, so it did not check whether the nodes \
+                   have zone labels and the resources that the workers request. Set placement.singleZone to false if the \
+                   nodes have no zone labels";
+    let mut warnings = status["warnings"].as_array().cloned().unwrap_or_default();
+    warnings.insert(0, json!(warning));
+    status["warnings"] = json!(warnings);
+    let conditions = status["conditions"].as_array_mut().unwrap();
+    conditions.push(json!({
+        "type": "CleanupBlocked", "status": "False", "reason": "PodsDeleted", "message": "",
+        "lastTransitionTime": "2026-03-01T11:00:00Z",
+    }));
+    (status, records)
+}
+
+const NOT_COMPARED_IN_CLUSTER: [&str; 7] = [
+    "observedGeneration",
+    "conditions[].observedGeneration",
+    "conditions[].lastTransitionTime",
+    "records",
+    "planHash",
+    "execution",
+    // The only warning is that of the operator.
+    "warnings",
+];
+
+#[test]
+fn every_altered_value_of_the_status_of_a_run_in_a_cluster_is_named() {
+    let (status, records) = complete_in_cluster();
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("records.jsonl"), records).unwrap();
+    let tops = assert_altered_values_are_named(directory.path(), &status, &NOT_COMPARED_IN_CLUSTER);
+    for top in ALTERED {
+        assert!(tops.contains(top), "{top} is not altered: {tops:?}");
+    }
+    let noticed = |change: fn(&mut Value), expected: &str| {
+        let mut changed = status.clone();
+        change(&mut changed);
+        write_run(directory.path(), &changed);
+        let text = report(directory.path());
+        assert!(text.contains(expected), "{expected}: {text}");
+    };
+    noticed(
+        |status| status["placement"] = Value::Null,
+        "status.placement is unset",
+    );
+    noticed(
+        |status| {
+            let conditions = status["conditions"].as_array_mut().unwrap();
+            let complete = conditions
+                .iter_mut()
+                .find(|one| one["type"] == "Complete")
+                .unwrap();
+            complete["status"] = json!("False");
+        },
+        "status.conditions[3].status is \"False\"",
+    );
+    noticed(
+        |status| {
+            let conditions = status["conditions"].as_array_mut().unwrap();
+            let failed = conditions.iter_mut().find(|one| one["type"] == "Failed").unwrap();
+            failed["status"] = json!("True");
+        },
+        "status.conditions[4].status is \"True\"",
+    );
+    noticed(
+        |status| status["warnings"].as_array_mut().unwrap().push(json!("invented")),
+        "is \"invented\", but the records yield unset",
+    );
+}
+
+/// The nodes of a run whose Job had its pods on other nodes than the list of the records, in another order.
+#[test]
+fn what_only_the_operator_knows_causes_no_warning() {
+    let (status, records) = complete_in_cluster();
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("records.jsonl"), records).unwrap();
+    let intact = |change: fn(&mut Value)| {
+        let mut changed = status.clone();
+        change(&mut changed);
+        write_run(directory.path(), &changed);
+        let text = report(directory.path());
+        assert!(!text.contains("was changed"), "{text}");
+    };
+    intact(|status| status["placement"]["nodes"].as_array_mut().unwrap().reverse());
+    intact(|status| status["conditions"].as_array_mut().unwrap().truncate(5));
+    intact(|status| _ = status.as_object_mut().unwrap().remove("warnings"));
+    // All blocks were measured, but the operator could not store something, or a deadline had passed.
+    intact(|status| {
+        status["state"] = json!("Failed");
+        let done = status["progress"]["text"].as_str().unwrap().replace('/', " of ");
+        for condition in status["conditions"].as_array_mut().unwrap() {
+            let (kind, fields) = match condition["type"].as_str().unwrap() {
+                "Complete" => (
+                    "False",
+                    ["BlocksMissing".to_owned(), format!("{done} blocks measured")],
+                ),
+                "Failed" => (
+                    "True",
+                    ["DeadlineExceeded", "the run was active for too long"].map(str::to_owned),
+                ),
+                _ => continue,
+            };
+            condition["status"] = json!(kind);
+            condition["reason"] = json!(fields[0]);
+            condition["message"] = json!(fields[1]);
+        }
+    });
 }

@@ -16,7 +16,7 @@ use super::plan::HashedPlan;
 use super::summarize::{Environment, Summary};
 use results::BoundedList;
 
-pub use bounded::{MAX_STATUS_BYTES, SHORT_TEXT, fit};
+pub use bounded::{MAX_STATUS_BYTES, SHORT_TEXT, fit, is_reduced, reduced};
 
 /// Maximum length of a string in a status, in characters.
 pub const MAX_TEXT: usize = 1024;

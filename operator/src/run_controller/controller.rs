@@ -36,7 +36,7 @@ use crds::v1alpha1::BenchmarkRun;
 /// Reporting controller name in events.
 const CONTROLLER: &str = "fabricbench-operator";
 /// Warning added to every status if the operator is not permitted to read nodes.
-const NO_PREFLIGHT: &str = "the operator is not permitted to read nodes in this installation, so it did not check \
+pub(super) const NO_PREFLIGHT: &str = "the operator is not permitted to read nodes in this installation, so it did not check \
                             whether the nodes have zone labels and the resources that the workers request. Set \
                             placement.singleZone to false if the nodes have no zone labels";
 

@@ -29,14 +29,27 @@ pub(super) struct StatusContext<'a> {
 }
 
 /// Additional inputs for the status of a run that has a plan.
-pub(super) struct Planned<'a> {
-    pub(super) plan: &'a HashedPlan,
-    pub(super) evaluation: &'a Evaluation,
-    pub(super) records: Option<RecordsReference>,
+#[derive(Clone)]
+pub struct Planned<'a> {
+    /// The plan.
+    pub plan: &'a HashedPlan,
+    /// Evaluation of the records.
+    pub evaluation: &'a Evaluation,
+    /// Reference to the records.
+    pub records: Option<RecordsReference>,
 }
 
 /// Builds the status of a planned run.
 pub(super) fn planned(context: &StatusContext<'_>, planned: Planned<'_>, phase: Phase) -> BenchmarkRunStatus {
+    status::fit(planned_in_full(context, planned, phase))
+}
+
+/// Builds the status of a planned run without limiting its size.
+pub(super) fn planned_in_full(
+    context: &StatusContext<'_>,
+    planned: Planned<'_>,
+    phase: Phase,
+) -> BenchmarkRunStatus {
     let phase = match phase {
         Phase::Complete => Phase::finished(planned.evaluation),
         phase => phase,
@@ -55,6 +68,11 @@ pub(super) fn planned(context: &StatusContext<'_>, planned: Planned<'_>, phase: 
 
 /// Builds the status of a run for which no plan can be computed.
 pub(super) fn rejected_status(context: &StatusContext<'_>, message: &str) -> BenchmarkRunStatus {
+    status::fit(rejected_in_full(context, message))
+}
+
+/// Builds the status of a run for which no plan can be computed without limiting its size.
+pub(super) fn rejected_in_full(context: &StatusContext<'_>, message: &str) -> BenchmarkRunStatus {
     let status = status::rejected_status(message, context.generation, context.now, context.previous);
     with_context(context, status)
 }
@@ -85,7 +103,7 @@ fn with_context(context: &StatusContext<'_>, mut status: BenchmarkRunStatus) -> 
         status.warnings.insert(0, clipped(warning, MAX_TEXT));
     }
     status.conditions = with_cleanup_blocked(context, status.conditions);
-    status::fit(status)
+    status
 }
 
 /// Returns `conditions` with the `CleanupBlocked` condition set according to [`StatusContext::cleanup_blocked`].

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use crds::v1alpha1::BenchmarkRun;
@@ -39,6 +40,19 @@ pub fn kubeconfig() -> PathBuf {
         )
     });
     path.into()
+}
+
+/// Creates a command of the `fabricbench` binary next to the binary `operator`. It uses the test API server.
+pub fn fabricbench(operator: &str) -> Command {
+    let binary = Path::new(operator).with_file_name("fabricbench");
+    assert!(
+        binary.is_file(),
+        "{} does not exist; run cargo build -p fabricbench-cli",
+        binary.display()
+    );
+    let mut command = Command::new(binary);
+    command.env("KUBECONFIG", kubeconfig());
+    command
 }
 
 /// Creates a client with the permissions in the kubeconfig.

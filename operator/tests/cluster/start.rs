@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::Command;
 
 use super::testbed::RUNNER_IMAGE;
-use test_support::cluster::kubeconfig;
 use test_support::operator::{Operator, set_clock_ahead};
 
 /// Starts an operator with debug logs, which contain every decision.
@@ -32,13 +31,5 @@ pub fn operator_with_log(kubeconfig: &Path, arguments: &[&str], log: &Path) -> O
 
 /// Creates a `fabricbench` command that uses the test cluster.
 pub fn fabricbench() -> Command {
-    let binary = Path::new(env!("CARGO_BIN_EXE_fabricbench-operator")).with_file_name("fabricbench");
-    assert!(
-        binary.is_file(),
-        "{} does not exist; run cargo build -p fabricbench-cli",
-        binary.display()
-    );
-    let mut command = Command::new(binary);
-    command.env("KUBECONFIG", kubeconfig());
-    command
+    test_support::cluster::fabricbench(env!("CARGO_BIN_EXE_fabricbench-operator"))
 }

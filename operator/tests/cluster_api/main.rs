@@ -20,6 +20,7 @@ mod many;
 mod metrics_access;
 mod places;
 mod prepare_uninstall;
+mod reported;
 mod results;
 mod rules;
 mod schema;

@@ -45,3 +45,8 @@ fn command() -> Command {
     command.env("RUST_LOG", "info,fabricbench_operator=debug");
     command
 }
+
+/// Creates a `fabricbench` command that uses the API server.
+pub fn fabricbench() -> Command {
+    test_support::cluster::fabricbench(env!("CARGO_BIN_EXE_fabricbench-operator"))
+}

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use crds::v1alpha1::{Reason, RecordsReference};
+use crds::v1alpha1::RecordsReference;
 use operator::run_controller::{RecordStore, RunKey};
 
 use super::{StoredRun, UnreadRun, status_check};
@@ -23,27 +23,22 @@ async fn read(key: &RunKey) -> Result<StoredRun, Failure> {
         .map_err(|error| failure(&error))?
         .map_err(|error| failure(&error))?;
     let records = store.reference();
-    let stored = unread.evaluate(collector)?;
-    let Some(status) = stored
-        .run
-        .status
-        .as_ref()
-        .filter(|status| status_check::is_finished(status))
-    else {
-        // The status of a run in progress is written after its records.
+    let mut stored = unread.evaluate(collector)?;
+    let Some(status) = &stored.run.status else {
         return Ok(stored);
     };
     let sha256 = |records: &Option<RecordsReference>| records.as_ref().map(|records| records.sha256.clone());
-    // If records could not be stored, the status keeps the digest of those before.
-    let is_lost = status
-        .conditions
-        .iter()
-        .any(|condition| condition.is_true() && condition.reason == Reason::RecordsLost.as_str());
-    if !is_lost && sha256(&status.records) != sha256(&records) {
+    // The status of a run in progress is written after its records. If records could not be stored, the status keeps the
+    // digest of those before.
+    let has_all_records = status_check::is_finished(status) && !status_check::has_other_records(status);
+    if has_all_records && sha256(&status.records) != sha256(&records) {
         return Ok(stored.with_changed_records(format!(
             "the ConfigMaps with the records of {key} were changed after the measurement: another client has added records \
              after the last one in the status. Measure again"
         )));
     }
+    let written = serde_json::to_value(status).map_err(|error| failure(&error))?;
+    let difference = status_check::difference(&stored, &written, records, "the status in the cluster");
+    stored.evaluation.summary.warnings.extend(difference);
     Ok(stored)
 }

@@ -66,7 +66,7 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
         reference: RECORDS_FILE.to_owned(),
         sha256: found,
     };
-    let difference = status_check::difference(&stored, &written, records);
+    let difference = status_check::difference(&stored, &written, Some(records), "run.json");
     stored.evaluation.summary.warnings.extend(difference);
     Ok(stored)
 }

@@ -1,7 +1,8 @@
-//! Compares the status in `run.json` with the status computed from the records and the plan. Performs no I/O.
+//! Compares the stored status of a run with the status computed from the records and the plan. Performs no I/O.
 
 use campaign::status::{Phase, StatusInput, fit, status};
 use crds::v1alpha1::{BenchmarkRunStatus, Condition, ConditionType, Reason, RecordsReference, State};
+use operator::run_controller::{Planned, recomputed, recomputed_rejection};
 use serde_json::Value;
 
 use super::StoredRun;
@@ -22,7 +23,7 @@ struct Undetermined {
 }
 
 /// Fields that cannot be computed. All other fields are compared.
-const UNDETERMINED: [Undetermined; 8] = [
+const UNDETERMINED: [Undetermined; 6] = [
     // The API server counts the generations of the spec.
     Undetermined {
         path: "observedGeneration",
@@ -52,89 +53,144 @@ const UNDETERMINED: [Undetermined; 8] = [
         path: "execution",
         in_cluster: true,
     },
-    // The operator takes the nodes from the pods, in an order that differs from the records.
-    Undetermined {
-        path: "placement",
-        in_cluster: true,
-    },
-    // The operator adds a warning about its own configuration.
-    Undetermined {
-        path: "warnings",
-        in_cluster: true,
-    },
 ];
 
 /// Fields of the status of a run in progress that do not depend on the time at which the status was written.
 const OF_UNFINISHED: [&str; 4] = ["planHash", "seed", "outcome", "records"];
+/// Fields of the status of a failed run whose results the operator may have computed from other records than the stored
+/// ones.
+const WITHOUT_RESULTS: [&str; 5] = [
+    "planHash",
+    "seed",
+    "state",
+    "conditions[].status",
+    "conditions[].reason",
+];
 
-/// Describes the values of the stored status `written` that differ from the records and the plan. `records` are the records
-/// that were read. Returns `None` if all values agree.
+/// Describes the values of the stored status `written`, which `subject` contains, that differ from the records and the plan.
+/// `records` are the records that were read. Returns `None` if all values agree.
 ///
 /// For a run that is not finished, compares only the number of measured blocks, and the values that do not depend on the
 /// time at which the status was written.
-pub(super) fn difference(stored: &StoredRun, written: &Value, records: RecordsReference) -> Option<String> {
+pub(super) fn difference(
+    stored: &StoredRun,
+    written: &Value,
+    records: Option<RecordsReference>,
+    subject: &str,
+) -> Option<String> {
     let typed = stored.run.status.as_ref()?;
     let is_finished = is_finished(typed);
-    let summary = &stored.evaluation.summary;
-    let recorded = summary.blocks_done;
-    let stated = typed.progress.as_ref().map_or(0, |progress| progress.blocks_done);
-    if !is_finished && stated != recorded {
-        return Some(format!(
-            "run.json shows {stated} measured blocks, but the records contain {recorded}: the run is in progress or was \
-             killed. The report uses the records. Continue a killed run with `fabricbench run FILE --resume DIR`"
-        ));
-    }
     let has_file = typed
         .records
         .as_ref()
         .is_some_and(|records| records.reference == RECORDS_FILE);
     let in_cluster = typed.execution.is_some() && !has_file;
-    // A run in a cluster that has measured nothing may have no records.
-    let records = match in_cluster && recorded == 0 {
+    let recorded = stored.evaluation.summary.blocks_done;
+    let stated = typed.progress.as_ref().map_or(0, |progress| progress.blocks_done);
+    // In a cluster, the status of a run in progress is written after its records.
+    if !is_finished && stated != recorded && !in_cluster {
+        return Some(format!(
+            "{subject} shows {stated} measured blocks, but the records contain {recorded}: the run is in progress or was \
+             killed. The report uses the records. Continue a killed run with `fabricbench run FILE --resume DIR`"
+        ));
+    }
+    // In a cluster, the status of a run in progress already refers to its records, and a run that has measured nothing may
+    // have none.
+    let records = match in_cluster && (recorded == 0 || !is_finished) {
         true => typed.records.clone(),
-        false => Some(records),
+        false => records.filter(|_| is_finished),
     };
-    let mut derived = fit(status(&StatusInput {
-        plan: &stored.plan,
-        phase: phase(typed, stored),
-        evaluation: &stored.evaluation,
-        records: records.filter(|_| is_finished),
-        generation: typed.observed_generation,
-        now: "",
-        previous: Some(typed),
-    }));
-    copy_failure(&mut derived, typed);
-    let derived = serde_json::to_value(derived).unwrap_or_default();
-    let mut differences: Vec<_> = json_differences("status", written, &derived)
-        .into_iter()
-        .filter(|difference| is_determined(difference, in_cluster))
+    let compared: Option<&[&str]> = match () {
+        () if !is_finished => Some(&OF_UNFINISHED),
+        () if in_cluster && has_other_records(typed) => Some(&WITHOUT_RESULTS),
+        () => None,
+    };
+    let possible: Vec<Value> = derived(stored, typed, in_cluster, records)
+        .iter()
+        .map(|derived| serde_json::to_value(derived).unwrap_or_default())
         .collect();
-    if !is_finished {
+    let differences = possible.iter().map(|derived| {
+        let mut differences = json_differences("status", written, derived);
         differences.retain(|difference| {
             let field = field(&difference.path);
-            OF_UNFINISHED.iter().any(|one| field.starts_with(one))
+            is_determined(&field, in_cluster)
+                && compared.is_none_or(|compared| compared.iter().any(|one| field.starts_with(one)))
         });
-    }
-    describe(&differences)
+        differences
+    });
+    describe(&differences.min_by_key(Vec::len)?, subject)
 }
 
-/// Whether the records and the plan determine the value.
-fn is_determined(difference: &JsonDifference<'_>, in_cluster: bool) -> bool {
-    let path = field(&difference.path);
-    // A condition that only the operator adds is an additional item of the list.
-    let is_cleanup = in_cluster
-        && path == "conditions[]"
-        && difference
-            .first
-            .and_then(|condition| condition["type"].as_str())
-            .is_some_and(|kind| kind == ConditionType::CleanupBlocked.as_str());
-    let is_undetermined = UNDETERMINED.iter().any(|undetermined| {
+/// The statuses that may have been written for the run.
+fn derived(
+    stored: &StoredRun,
+    written: &BenchmarkRunStatus,
+    in_cluster: bool,
+    records: Option<RecordsReference>,
+) -> Vec<BenchmarkRunStatus> {
+    if let Some(message) = rejection(written).filter(|_| in_cluster) {
+        return recomputed_rejection(written, message).into();
+    }
+    let (plan, evaluation) = (&stored.plan, &stored.evaluation);
+    let phase = phase(written, stored, in_cluster);
+    let mut derived = match in_cluster {
+        true => {
+            let planned = Planned {
+                plan,
+                evaluation,
+                records,
+            };
+            recomputed(written, planned, phase).into()
+        }
+        false => vec![fit(status(&StatusInput {
+            plan,
+            phase,
+            evaluation,
+            records,
+            generation: written.observed_generation,
+            now: "",
+            previous: Some(written),
+        }))],
+    };
+    for derived in &mut derived {
+        copy_failure(derived, written);
+    }
+    derived
+}
+
+/// Why the operator rejected the run: the installation does not allow its image, for example.
+fn rejection(written: &BenchmarkRunStatus) -> Option<&str> {
+    let mut conditions = written.conditions.iter();
+    let rejected = conditions.find(|condition| {
+        condition.has_type(ConditionType::Accepted) && condition.reason == Reason::InvalidSpec.as_str()
+    })?;
+    Some(&rejected.message)
+}
+
+/// Whether the operator may have computed the results from other records than the stored ones: records could not be
+/// stored, or another version measured them.
+pub(super) fn has_other_records(written: &BenchmarkRunStatus) -> bool {
+    failure(written).is_some_and(|failed| {
+        [Reason::RecordsLost, Reason::PlanChanged]
+            .iter()
+            .any(|reason| failed.reason == reason.as_str())
+    })
+}
+
+/// The condition of a failed run.
+fn failure(written: &BenchmarkRunStatus) -> Option<&Condition> {
+    let mut conditions = written.conditions.iter();
+    conditions.find(|condition| condition.has_type(ConditionType::Failed) && condition.is_true())
+}
+
+/// Whether the records and the plan determine the field at `path`, which has no indexes.
+fn is_determined(path: &str, in_cluster: bool) -> bool {
+    !UNDETERMINED.iter().any(|undetermined| {
         let is_below = path
             .strip_prefix(undetermined.path)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
         is_below && (in_cluster || !undetermined.in_cluster)
-    });
-    !is_cleanup && !is_undetermined
+    })
 }
 
 /// The path of a field below `status`, without indexes.
@@ -168,30 +224,42 @@ pub(super) fn is_finished(written: &BenchmarkRunStatus) -> bool {
 }
 
 /// Returns the phase from which the status must have been computed.
-fn phase(written: &BenchmarkRunStatus, stored: &StoredRun) -> Phase {
-    let is_local = written.execution.is_none();
-    let is_complete = stored.evaluation.summary.is_complete();
-    match written.state {
-        _ if !is_finished(written) => Phase::Running,
-        // A local run that has measured all blocks has not failed for another reason.
-        Some(State::Failed) if is_complete && !is_local => blocks_missing(),
-        _ if is_complete => Phase::finished(&stored.evaluation),
-        _ => blocks_missing(),
+fn phase(written: &BenchmarkRunStatus, stored: &StoredRun, in_cluster: bool) -> Phase {
+    let summary = &stored.evaluation.summary;
+    if !is_finished(written) {
+        return Phase::Running;
+    }
+    // A run that has measured all blocks can have failed for a reason that the records do not contain only in a cluster.
+    let failed_otherwise = in_cluster
+        && says_failed(written)
+        && failure(written).is_none_or(|failed| failed.reason != Reason::NothingMeasured.as_str());
+    match summary.is_complete() && !failed_otherwise {
+        true => Phase::finished(&stored.evaluation),
+        false => Phase::Failed {
+            reason: Reason::BlocksMissing,
+            message: failure(written).map_or_else(String::new, |failed| failed.message.clone()),
+        },
     }
 }
 
-fn blocks_missing() -> Phase {
-    Phase::Failed {
-        reason: Reason::BlocksMissing,
-        message: String::new(),
-    }
+/// Whether most of the three values that say so are those of a failed run, so that the one that was changed is noticed.
+fn says_failed(written: &BenchmarkRunStatus) -> bool {
+    let is_complete = written
+        .conditions
+        .iter()
+        .any(|condition| condition.has_type(ConditionType::Complete) && condition.is_true());
+    let values = [
+        written.state == Some(State::Failed),
+        failure(written).is_some(),
+        !is_complete,
+    ];
+    values.into_iter().filter(|value| *value).count() >= 2
 }
 
-/// Copies the reason and the message of the failure from the stored status: the records of a run that failed before all
-/// blocks were measured do not contain why.
+/// Copies the reason of the failure from the stored status: the records of a run that failed before all blocks were measured
+/// do not contain why.
 fn copy_failure(derived: &mut BenchmarkRunStatus, written: &BenchmarkRunStatus) {
-    let is_failed = |condition: &&Condition| condition.has_type(ConditionType::Failed) && condition.is_true();
-    let Some(failed) = written.conditions.iter().find(is_failed) else {
+    let Some(failed) = failure(written) else {
         return;
     };
     for condition in &mut derived.conditions {
@@ -200,13 +268,12 @@ fn copy_failure(derived: &mut BenchmarkRunStatus, written: &BenchmarkRunStatus) 
             && condition.reason == Reason::BlocksMissing.as_str()
         {
             condition.reason.clone_from(&failed.reason);
-            condition.message.clone_from(&failed.message);
         }
     }
 }
 
 /// Describes the first differences by path, and the number of the others.
-fn describe(differences: &[JsonDifference<'_>]) -> Option<String> {
+fn describe(differences: &[JsonDifference<'_>], subject: &str) -> Option<String> {
     if differences.is_empty() {
         return None;
     }
@@ -226,7 +293,7 @@ fn describe(differences: &[JsonDifference<'_>]) -> Option<String> {
         more => format!("; and {more} more"),
     };
     Some(format!(
-        "run.json was changed, or written by another version of fabricbench: {}{more}. The report uses the records",
+        "{subject} was changed, or written by another version of fabricbench: {}{more}. The report uses the records",
         shown.join("; ")
     ))
 }
@@ -244,7 +311,7 @@ mod tests {
     use super::*;
 
     fn difference(written: &Value, derived: &Value) -> Option<String> {
-        describe(&json_differences("status.results", written, derived))
+        describe(&json_differences("status.results", written, derived), "run.json")
     }
 
     #[test]
@@ -272,30 +339,19 @@ mod tests {
 
     #[test]
     fn only_listed_fields_are_undetermined() {
-        let is_compared = |path: &str, in_cluster| {
-            is_determined(
-                &JsonDifference {
-                    path: path.to_owned(),
-                    first: None,
-                    second: None,
-                },
-                in_cluster,
-            )
-        };
+        let is_compared = |path: &str, in_cluster| is_determined(&field(path), in_cluster);
         for path in [
             "status.conditions[2].message",
             "status.state",
             "status.seed",
             "status.sweeps[0].points[1].rate",
             "status.results[0].serving.workersWithoutVersion",
+            "status.placement.nodes[0]",
+            "status.warnings[1]",
         ] {
             assert!(is_compared(path, false) && is_compared(path, true), "{path}");
         }
-        for path in [
-            "status.placement.nodes[0]",
-            "status.warnings[1]",
-            "status.records.reference",
-        ] {
+        for path in ["status.execution.attempts[0].leg", "status.records.reference"] {
             assert!(is_compared(path, false) && !is_compared(path, true), "{path}");
         }
         assert!(!is_compared("status.conditions[0].lastTransitionTime", false));

@@ -35,15 +35,32 @@ const MAX_REDUCED_LIST: usize = 16;
 /// Bytes reserved for the warning about omissions.
 const WARNING_BYTES: usize = 1024;
 
+/// Start of the warning about omissions.
+const REDUCED: &str = "to keep the status below 64 KiB, ";
+
 /// Omits some detail from a status.
 type Step = fn(&mut BenchmarkRunStatus);
 
 /// Omits as much detail from `status` as needed to fit within the size limit. A status that already fits is returned
 /// unchanged.
-pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
-    if length(&status) <= MAX_STATUS_BYTES {
-        return status;
+pub fn fit(status: BenchmarkRunStatus) -> BenchmarkRunStatus {
+    match length(&status) <= MAX_STATUS_BYTES {
+        true => status,
+        false => reduced(status),
     }
+}
+
+/// Whether [`reduced`] has omitted detail from `status`.
+pub fn is_reduced(status: &BenchmarkRunStatus) -> bool {
+    status
+        .warnings
+        .first()
+        .is_some_and(|warning| warning.starts_with(REDUCED))
+}
+
+/// Omits as much detail from `status` as needed to fit within the size limit, at least that of the first step. Messages that
+/// have been truncated before remain the same.
+pub fn reduced(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
     let (results, comparisons) = (status.results.len(), status.comparisons.len());
     let values_before = count_values(&status);
     let limit = MAX_STATUS_BYTES - WARNING_BYTES;
@@ -65,8 +82,8 @@ pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
         (drop_factor_reasons, "reasons of factor effects are omitted"),
     ];
     let mut omissions = Vec::new();
-    for (step, what) in steps {
-        if length(&status) > limit {
+    for (index, (step, what)) in steps.into_iter().enumerate() {
+        if index == 0 || length(&status) > limit {
             step(&mut status);
             omissions.push(what.to_owned());
         }
@@ -85,7 +102,7 @@ pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
         "comparisons",
     ));
     let warning = format!(
-        "to keep the status below 64 KiB, {}; reports and records are complete",
+        "{REDUCED}{}; reports and records are complete",
         omissions.join(", ")
     );
     status.warnings.insert(0, warning);
