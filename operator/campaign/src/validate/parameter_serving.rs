@@ -7,8 +7,8 @@ use crds::assignment::{Delivery, MAX_DURATION, MulticastDelivery, ServingWorkloa
 use crds::units;
 use crds::v1alpha1::{ManyToMany, Multicast, ParameterServing, ServingMode};
 
+use super::problem::duration_bounds;
 use super::reporter::Reporter;
-use super::scenarios::duration_bounds;
 use super::{ValidatedScenario, counts};
 
 /// Minimum size of the parameters, in bytes.

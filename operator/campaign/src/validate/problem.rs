@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crds::units::Duration;
+
 /// A problem in a run's spec.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
@@ -45,3 +47,11 @@ impl fmt::Display for Problems {
 }
 
 impl std::error::Error for Problems {}
+
+/// Cause and fix if a duration is too short to measure, or longer than the longest case allows.
+pub(super) fn duration_bounds(given: Duration, min: Duration, max: Duration) -> String {
+    format!(
+        "{given} is not between {min} and {max}. The maximum is half of the longest case, so that warm-up and \
+         measurement both finish in time. Choose another duration"
+    )
+}

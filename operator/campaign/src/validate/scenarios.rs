@@ -15,6 +15,7 @@ use crds::v1alpha1::{
 };
 
 use super::memory::bytes_per_process;
+use super::problem::duration_bounds;
 use super::reporter::Reporter;
 use super::{ValidatedScenario, command, footprint, parameter_serving, sweep};
 
@@ -520,14 +521,6 @@ impl ScenarioExpander<'_> {
     fn add(&mut self, field: &str, message: impl Into<String>) {
         self.report.add(format!("{}.{field}", self.path), message);
     }
-}
-
-/// Cause and fix if a duration is too short to measure, or longer than the longest case allows.
-pub(super) fn duration_bounds(given: units::Duration, min: units::Duration, max: units::Duration) -> String {
-    format!(
-        "{given} is not between {min} and {max}. The maximum is half of the longest case, so that warm-up and \
-         measurement both finish in time. Choose another duration"
-    )
 }
 
 fn extent(iterations: Option<u32>, duration: Option<units::Duration>, default: u32) -> Extent {
