@@ -18,6 +18,7 @@ queue_up() {
     archive=$(image_build "$QUEUE_IMAGE" "$HERE/images/kueue/Dockerfile" "$(tool_dir kueue)")
     archives_load "$(node_names)" "$archive"
     chart=$(queue_chart)
+    # Kueue requests no CPUs: the topology test uses whole nodes, and would not find one if Kueue occupied a part of it.
     queue_helm upgrade --install kueue "$chart" --create-namespace "${configuration[@]}" \
         --set "controllerManager.manager.image.repository=${QUEUE_IMAGE%:*}" \
         --set "controllerManager.manager.image.tag=${QUEUE_IMAGE##*:}" \

@@ -74,7 +74,7 @@ tool_build() {
     # The module is built in a temporary directory, because an interrupted build must not count as built.
     mkdir -p "$(dirname "$dir")"
     part=$(mktemp -d "$dir.XXXXXX")
-    # The arguments of \`go list\` must be those of \`go build\`, which prints each package that it compiles.
+    # The arguments of `go list` must be those of `go build`, which prints each package that it compiles.
     if ! (cd "$source" && export GOCACHE=$CACHE/go-build CGO_ENABLED=0 &&
         total=$(go list -mod=readonly -deps "$package" | wc -l) &&
         go build -v -trimpath -buildvcs=false -mod=readonly -ldflags "$(tool_flags "$source")" -o "$part/" "$package" 2>&1 |
