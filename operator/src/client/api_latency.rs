@@ -65,10 +65,11 @@ where
         let started = Instant::now();
         Box::pin(async move {
             let response = response.await;
+            let received = Instant::now();
             let status = response.as_ref().ok().map(|head| head.status());
-            metrics.api_request(verb, status, started.elapsed());
+            metrics.api_request(verb, status, received.duration_since(started));
             if let Ok(head) = &response {
-                clock.observe(head.headers(), started);
+                clock.observe(head, started, received);
             }
             response
         })
