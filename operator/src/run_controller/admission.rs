@@ -22,7 +22,7 @@ pub const RELEASE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Delay after the first lost place, which doubles with each further one. It is longer than the grace period of a pod, so
 /// that another gang can use the nodes in the meantime.
 const FIRST_RETRY_DELAY: Duration = Duration::from_secs(60);
-/// Number of runs ahead of a run above which its message does not say who is next, and it is not told about every turn.
+/// Number of runs ahead of a run from which its message does not say who is next, and it is not told about every turn.
 /// Otherwise each turn would change the statuses of all waiting runs.
 pub const MANY_AHEAD: usize = 4;
 /// Maximum delay after a lost place.
@@ -183,7 +183,10 @@ impl<'a> Scene<'_, 'a> {
             .filter(|other| has_turn(other) || is_earlier(other));
         let ahead = ahead.take(MANY_AHEAD).count();
         let placing = self.first(has_turn);
-        let precedes = placing.or_else(|| self.first(is_earlier));
+        let earlier = self.first(is_earlier);
+        let precedes = placing.or(earlier);
+        // The first run in line needs a timer even if many gangs are being placed, because nothing else ends their turns.
+        let needs_timer = ahead < MANY_AHEAD || earlier.is_none();
         let occupies = match precedes {
             None if self.is_short(self.own) => self.first(|other| occupies_nodes_of(self.own, other)),
             _ => None,
@@ -192,7 +195,7 @@ impl<'a> Scene<'_, 'a> {
             precedes,
             ahead,
             occupies,
-            until: placing.filter(|_| ahead < MANY_AHEAD).and_then(turn_ends_at),
+            until: placing.filter(|_| needs_timer).and_then(turn_ends_at),
             ..Standing::default()
         }
     }

@@ -127,6 +127,36 @@ fn turn_ends_without_progress() {
 }
 
 #[test]
+fn first_run_in_line_has_a_timer_even_if_many_gangs_are_being_placed() {
+    let gangs: Vec<_> = (0..MANY_AHEAD)
+        .map(|number| {
+            let mut gang = request(&format!("n/{number}"), PlacementStage::Placing);
+            gang.candidate_nodes = Some(set(&[&format!("{number}a"), &format!("{number}b")]));
+            gang
+        })
+        .collect();
+    let mut waiting = newer();
+    waiting.candidate_nodes = None;
+    let standing_of = |own, others: &[&PlacementRequest]| {
+        let others = gangs.iter().chain(others.iter().copied());
+        let standing = standing(own, others, &Turns::new(), second(10));
+        (standing.ahead, standing.precedes.is_some(), standing.until)
+    };
+    assert_eq!(
+        standing_of(&waiting, &[]),
+        (MANY_AHEAD, true, Some(second(90))),
+        "nothing else ends the turns of these gangs"
+    );
+    let mut earlier = old();
+    earlier.candidate_nodes = None;
+    assert_eq!(
+        standing_of(&waiting, &[&earlier]),
+        (MANY_AHEAD, true, None),
+        "the earlier run has the timer"
+    );
+}
+
+#[test]
 fn run_keeps_its_nodes_between_legs() {
     let mut newer = newer();
     newer.kept_nodes = set(&["a", "b"]);
