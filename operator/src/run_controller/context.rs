@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crds::v1alpha1::{BenchmarkRun, PreflightMode, State};
+use jiff::Timestamp;
 use kube::Client;
 use tokio::sync::Semaphore;
 
@@ -61,6 +62,13 @@ pub(super) struct Context {
 }
 
 impl Context {
+    /// Returns the current time in whole seconds, for decisions and for everything that they are compared with. The status
+    /// and API objects hold whole seconds, so decisions must not depend on fractions of a second.
+    pub(super) fn now(&self) -> Timestamp {
+        let now = self.clock.now();
+        Timestamp::from_second(now.as_second()).unwrap_or(now)
+    }
+
     /// Returns the metrics of every run.
     pub(super) fn run_metrics(&self) -> Vec<Arc<RunValues>> {
         self.runs
@@ -151,7 +159,7 @@ impl Context {
     pub(super) fn forget(&self, key: &RunKey) {
         self.sessions.forget(key);
         self.clear_reported(key);
-        for unblocked in self.reservations.release(key, self.clock.now()) {
+        for unblocked in self.reservations.release(key, self.now()) {
             self.queue.add(unblocked);
         }
     }

@@ -82,7 +82,7 @@ pub(crate) async fn run(
             listed = try_join_all(complete) => listed.map_err(|_| ControllerError::WatchEnded)?,
         };
         // The gangs that are already being placed must be registered before another gang is created.
-        let now = context.clock.now();
+        let now = context.now();
         for run in context.runs.all() {
             reserve::register_existing_gang(&context, &run, now);
         }
@@ -180,7 +180,7 @@ impl<'a> Watches<'a> {
         let watch = store::watch(
             jobs,
             &context.jobs,
-            |job| store::job_entry(&job, context.clock.now()),
+            |job| store::job_entry(&job, context.now()),
             changed,
         );
         self.running.push(Box::pin(watch));
@@ -190,7 +190,7 @@ impl<'a> Watches<'a> {
         let watch = store::watch(
             pods,
             &context.pods,
-            |pod| store::pod_entry(&pod, context.clock.now()),
+            |pod| store::pod_entry(&pod, context.now(), &context.pods),
             changed,
         );
         self.running.push(Box::pin(watch));

@@ -34,7 +34,7 @@ use waiting::Waiting;
 /// Delay before pods are listed again after a list that contained pods missing from the cache.
 pub(super) const POD_LIST_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Decides the next action for a run.
+/// Decides the next action for a run. `now` has whole seconds, like the times in the status.
 pub fn decide(
     policy: &RunPolicyView,
     observed: &Observed<'_>,
@@ -50,8 +50,7 @@ pub fn decide(
         policy,
         observed,
         reservation,
-        // The status holds whole seconds, so decisions must not depend on fractions of a second.
-        now: Timestamp::from_second(now.as_second()).unwrap_or(now),
+        now,
         done,
     };
     if observed.deleting {

@@ -207,7 +207,7 @@ impl Reconciler<'_> {
         phase: Option<Phase>,
         cleanup_blocked: Option<&CleanupBlocked>,
     ) -> Result<(), ReconcileError> {
-        let now = self.context.clock.now().to_string();
+        let now = self.context.now().to_string();
         let previous = self.snapshot.status.clone();
         let status_context = StatusContext {
             generation: self.snapshot.object.metadata.generation,

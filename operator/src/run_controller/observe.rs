@@ -150,7 +150,7 @@ pub(super) async fn list_pods(
     let api: Api<Pod> = Api::namespaced(context.writer.client.clone(), &key.namespace);
     let params = ListParams::default().labels(&labels::selector(uid));
     let pods = api.list(&params).await.context(ListSnafu { kind: "pods" })?;
-    let now = context.clock.now();
+    let now = context.now();
     let states = pods.items.iter().filter_map(|pod| PodState::from_pod(pod, now));
     Ok(states.collect())
 }
@@ -164,7 +164,7 @@ pub(super) async fn list_jobs(
     let api: Api<Job> = Api::namespaced(context.writer.client.clone(), &key.namespace);
     let params = ListParams::default().labels(&labels::selector(uid));
     let jobs = api.list(&params).await.context(ListSnafu { kind: "Jobs" })?;
-    let now = context.clock.now();
+    let now = context.now();
     let states = jobs
         .items
         .iter()

@@ -53,7 +53,7 @@ async fn release(context: &Context, key: &RunKey, metadata: &ObjectMeta) -> Resu
     let annotations = metadata.annotations.as_ref();
     let abandon = annotations.is_some_and(|all| all.contains_key(names::ANNOTATION_RELEASE_PODS));
     let pods = observe::list_pods(context, key, uid).await?;
-    let now = context.clock.now();
+    let now = context.now();
     if !jobs.is_empty() || pods.iter().any(|pod| !(abandon && is_overdue(pod, now))) {
         return Ok(Requeue::After(POD_LIST_INTERVAL));
     }
@@ -73,7 +73,7 @@ async fn report(context: &Context, key: &RunKey, unreadable: &UnreadableRun) -> 
         "this object cannot be read as a BenchmarkRun: {}. Delete it and create a new run",
         unreadable.reason
     );
-    let now = context.clock.now().to_string();
+    let now = context.now().to_string();
     let rejected = status::rejected_status(&message, metadata.generation, &now, None);
     let version = RunVersion {
         key,

@@ -61,7 +61,7 @@ impl Reconciler<'_> {
         if unread && self.snapshot.persisted().attempts.is_empty() {
             self.session.records = SessionRecords::Empty;
         }
-        if let Some((key, Child { run, state })) = store::job_entry(&job, self.context.clock.now()) {
+        if let Some((key, Child { run, state })) = store::job_entry(&job, self.context.now()) {
             let scope = self.context.watch_scope(&run.namespace);
             let jobs = &self.context.jobs;
             jobs.insert_if_absent(scope, key.clone(), Child { run, state });

@@ -55,7 +55,9 @@ impl JobState {
     }
 
     /// Returns the state of `job` as observed at `now`; `None` if the run with `run_uid` does not control it or its name is
-    /// not that of its attempt, regardless of its labels. The clock of the Job controller can be wrong.
+    /// not that of its attempt, regardless of its labels. The clock of the Job controller can be wrong, so the time at
+    /// which the Job started is limited to the time from its creation until now. If that clock is fast, it is the time of
+    /// the last change of the Job.
     pub fn from_job(job: &Job, run_uid: &str, now: Timestamp) -> Option<Self> {
         let metadata = &job.metadata;
         if !build::labels::is_controlled_by(metadata, run_uid) {

@@ -72,6 +72,16 @@ pub enum PodPhase {
 }
 
 impl PodPhase {
+    fn of(status: &PodStatus) -> Self {
+        match status.phase.as_deref() {
+            Some("Running") => Self::Running,
+            Some("Succeeded") => Self::Succeeded,
+            Some("Failed") => Self::Failed,
+            Some("Unknown") => Self::Unknown,
+            _ => Self::Pending,
+        }
+    }
+
     /// Whether no container of the pod will run again.
     pub fn is_finished(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed)
@@ -138,18 +148,11 @@ impl PodState {
         jobs.any(|uid| *uid == self.job_uid) || attempts.any(|uid| *uid == self.job_uid)
     }
 
-    /// Returns the state of `pod` as observed at `now`; `None` if it lacks a label or field that every pod of an attempt has, or if no Job
-    /// with the attempt's name controls it. Anyone who can create pods can copy the labels.
-    ///
-    /// The clock of a node can be wrong. The times that the scheduler and a kubelet report are limited to the time from the
-    /// creation of the pod until now, so that no deadline depends on a node's clock. A container ends at least as long after
-    /// this limit as it ran, because its kubelet measures both times with the same clock.
+    /// Returns the state of `pod` as observed at `now`; `None` if it lacks a label or field that every pod of an attempt
+    /// has, or if no Job with the attempt's name controls it. Anyone who can create pods can copy the labels. The times
+    /// are limited as in [`PossibleTimes`].
     pub fn from_pod(pod: &Pod, now: Timestamp) -> Option<Self> {
         let metadata = &pod.metadata;
-        let created = metadata
-            .creation_timestamp
-            .as_ref()
-            .map_or(Timestamp::MIN, |time| time.0);
         let label = |name: &str| metadata.labels.as_ref()?.get(name)?.parse().ok();
         let attempt = AttemptId {
             leg: label(names::LABEL_LEG)?,
@@ -164,17 +167,16 @@ impl PodState {
         }
         let none = PodStatus::default();
         let status = pod.status.as_ref().unwrap_or(&none);
+        let created = metadata.creation_timestamp.as_ref();
+        let since_creation = PossibleTimes {
+            earliest: created.map_or(Timestamp::MIN, |time| time.0),
+            now,
+        };
         let scheduled_at = condition(status, "PodScheduled", "True").and_then(|(_, at)| at);
-        let scheduled_at = scheduled_at.map(|at| at.max(created).min(now));
-        let earliest = scheduled_at.unwrap_or(created);
-        let termination = |state: &ContainerState| {
-            let terminated = termination(state)?;
-            let ran = |at: Timestamp| at.duration_since(started_at(state).unwrap_or(at));
-            let ends_at = |at: Timestamp| earliest.checked_add(ran(at)).map_or(at, |end| at.max(end));
-            Some(ContainerTermination {
-                at: terminated.at.map(|at| ends_at(at).max(earliest).min(now)),
-                ..terminated
-            })
+        let scheduled_at = scheduled_at.map(|at| since_creation.limit(at));
+        let times = PossibleTimes {
+            earliest: scheduled_at.unwrap_or(since_creation.earliest),
+            now,
         };
         let worker = status
             .container_statuses
@@ -196,19 +198,13 @@ impl PodState {
                 .map(|(reason, _)| reason)
                 .filter(|reason| reason.reason == "Unschedulable")
                 .map(|reason| reason.message),
-            phase: match status.phase.as_deref() {
-                Some("Running") => PodPhase::Running,
-                Some("Succeeded") => PodPhase::Succeeded,
-                Some("Failed") => PodPhase::Failed,
-                Some("Unknown") => PodPhase::Unknown,
-                _ => PodPhase::Pending,
-            },
+            phase: PodPhase::of(status),
             deletion_deadline: metadata.deletion_timestamp.as_ref().map(|time| time.0),
             waiting: waiting.next(),
-            started_at: state.and_then(started_at).map(|at| at.max(earliest).min(now)),
-            terminated: state.and_then(termination),
+            started_at: state.and_then(started_at).map(|at| times.limit(at)),
+            terminated: state.and_then(|state| times.termination(state)),
             install_failure: installs
-                .filter_map(|container| termination(container.state.as_ref()?))
+                .filter_map(|container| times.termination(container.state.as_ref()?))
                 .find(|terminated| terminated.exit_code != 0),
             disruption: condition(status, "DisruptionTarget", "True").map(|(reason, _)| reason),
             status_reason: status.reason.as_ref().map(|reason| ContainerReason {
@@ -216,6 +212,59 @@ impl PodState {
                 message: text(&status.message),
             }),
             image_digest: worker.and_then(|worker| digest(&worker.image_id)),
+        })
+    }
+
+    /// Keeps the times in `before`, an earlier state of the same pod, if they are earlier. A time that a fast clock has
+    /// reported is limited to the time at which it was first observed; otherwise it would change with every event.
+    pub fn keep_times(&mut self, before: &Self) {
+        if self.uid != before.uid {
+            return;
+        }
+        keep_earlier(&mut self.scheduled_at, before.scheduled_at);
+        keep_earlier(&mut self.started_at, before.started_at);
+        for (termination, before) in [
+            (&mut self.terminated, &before.terminated),
+            (&mut self.install_failure, &before.install_failure),
+        ] {
+            if let (Some(termination), Some(before)) = (termination, before) {
+                keep_earlier(&mut termination.at, before.at);
+            }
+        }
+    }
+}
+
+/// Sets `time` to `before` if both are known and `before` is earlier.
+fn keep_earlier(time: &mut Option<Timestamp>, before: Option<Timestamp>) {
+    *time = time.map(|time| before.map_or(time, |before| before.min(time)));
+}
+
+/// Limits for the times that the scheduler and a kubelet report for a pod. Their clocks can be wrong, and no deadline may
+/// depend on them.
+struct PossibleTimes {
+    /// When the pod was scheduled, or created if it was not scheduled.
+    earliest: Timestamp,
+    /// When the pod is observed.
+    now: Timestamp,
+}
+
+impl PossibleTimes {
+    fn limit(&self, at: Timestamp) -> Timestamp {
+        at.min(self.now).max(self.earliest)
+    }
+
+    /// Returns the termination in `state`. The container ends at least as long after the earliest possible time as it ran,
+    /// because its kubelet measures both times with the same clock.
+    fn termination(&self, state: &ContainerState) -> Option<ContainerTermination> {
+        let terminated = termination(state)?;
+        let ran = |at: Timestamp| at.duration_since(started_at(state).unwrap_or(at));
+        let ends_at = |at: Timestamp| {
+            let end = self.earliest.checked_add(ran(at));
+            end.map_or(at, |end| at.max(end))
+        };
+        Some(ContainerTermination {
+            at: terminated.at.map(|at| self.limit(ends_at(at))),
+            ..terminated
         })
     }
 }
