@@ -6,6 +6,7 @@ mod claims;
 mod command;
 mod counts;
 mod devices;
+mod durations;
 mod expectations;
 mod factors;
 mod footprint;
@@ -13,6 +14,7 @@ mod identical;
 mod limits;
 mod many_to_many;
 mod memory;
+mod metrics;
 mod nixl;
 mod parameter_serving;
 mod problem;
@@ -20,6 +22,7 @@ mod reporter;
 mod rpc;
 mod scenarios;
 mod seed;
+mod sizes;
 mod sweep;
 mod text;
 mod transports;
@@ -210,7 +213,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
         true => Ok(()),
         false => Err(format!(
             "`{name}` is not a valid name: pods and directories are named after the run, so it must consist \
-             of 1 to 52 lowercase letters, digits and `-`, and start and end with a letter or digit. Choose \
+             of 1 to {MAX_NAME} lowercase letters, digits and `-`, and start and end with a letter or digit. Choose \
              another name",
             name = clipped(name, MAX_SHOWN_NAME)
         )),

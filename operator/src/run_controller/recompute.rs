@@ -22,15 +22,11 @@ pub fn recomputed(
     phase: Phase,
 ) -> [BenchmarkRunStatus; 2] {
     let execution_state = ExecutionState::from_status(written);
-    let context = context(written, &execution_state);
+    let with_nodes = context(written, &execution_state);
     let evaluation = planned.evaluation;
     let without_nodes = ExecutionState::default();
-    let from_records = planned_in_full(
-        &self::context(written, &without_nodes),
-        planned.clone(),
-        phase.clone(),
-    );
-    let mut status = planned_in_full(&context, planned, phase);
+    let from_records = planned_in_full(&context(written, &without_nodes), planned.clone(), phase.clone());
+    let mut status = planned_in_full(&with_nodes, planned, phase);
     let names_are_known = evaluation
         .summary
         .environment

@@ -97,7 +97,7 @@ mod tests {
             problems(&claims(1, 8, 32), ""),
             [
                 "spec.resources.claims.requests: the requests of a group have 40 devices in total, but a claim \
-              holds at most 32. Request fewer devices for each group, and raise `groups`"
+                 holds at most 32. Request fewer devices for each group, and raise `groups`"
             ]
         );
     }
@@ -126,7 +126,7 @@ mod tests {
             problems(&claims, ""),
             [
                 "spec.resources.claims.align: a group with a single device has no other device to align it \
-              with. Request a second device, or remove `align`"
+                 with. Request a second device, or remove `align`"
             ]
         );
     }
@@ -138,7 +138,7 @@ mod tests {
             problems("efas: 4", &claims),
             [
                 "spec.variants[0].claims: variant \"b\" claims devices, but this variant claims none. Set \
-              `spec.resources.claims`, or the claims of every variant"
+                 `spec.resources.claims`, or the claims of every variant"
             ]
         );
     }

@@ -23,8 +23,8 @@ pub(super) fn check_length(path: &str, name: &str, counts: &[u32], report: &mut 
         report.add(
             format!("{path}.name"),
             format!(
-                "with the largest count, the scenario name would be `{name}`, which is longer than 40 \
-                 characters. Use a name of at most {max} characters"
+                "with the largest count, the scenario name would be `{name}`, which is longer than \
+                 {MAX_SCENARIO_NAME} characters. Use a name of at most {max} characters"
             ),
         );
     }

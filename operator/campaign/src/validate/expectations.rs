@@ -4,8 +4,8 @@ use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRunSpec, Change, Expectation};
 
 use super::ValidatedScenario;
+use super::metrics::metric_problem;
 use super::reporter::Reporter;
-use super::scenarios::metric_problem;
 
 /// Validates every expectation of `spec`.
 pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: &mut Reporter) {

@@ -47,8 +47,8 @@ pub(super) fn expand(
         report.add(
             field,
             format!(
-                "{consumers:?} is not a number from 1 to 100, or a list of 1 to 16 different numbers from 1 to \
-                 100. Change it"
+                "{consumers:?} is not a number from 1 to {MAX_CONSUMERS}, or a list of 1 to {MAX_COUNTS} different \
+                 numbers from 1 to {MAX_CONSUMERS}. Change it"
             ),
         );
     }

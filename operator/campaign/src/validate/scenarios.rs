@@ -5,39 +5,25 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crds::assignment::{
-    CountedWorkload, Extent, MAX_DURATION, PingPongWorkload, RpcWorkload, ScenarioAssignment,
-    TransferWorkload, Workload, pilot,
+    CountedWorkload, Extent, PingPongWorkload, RpcWorkload, ScenarioAssignment, TransferWorkload, Workload,
+    pilot,
 };
 use crds::units::{self, Size};
 use crds::v1alpha1::{
-    Arrivals, BenchmarkRunSpec, Load, MIN_VRAM_THREADS, ManyToMany, MemoryKind, Metric, OpenLoop, PingPong,
-    Rpc, Scenario, ScenarioWorkload, SegmentTransfer, SizeOperations, SmallMessages, Transfer,
+    BenchmarkRunSpec, Load, MIN_VRAM_THREADS, ManyToMany, MemoryKind, PingPong, Rpc, Scenario,
+    ScenarioWorkload, SegmentTransfer, SizeOperations, SmallMessages, Transfer,
 };
 
 use super::memory::bytes_per_process;
-use super::problem::duration_bounds;
+use super::metrics::metric_problem;
 use super::reporter::Reporter;
-use super::{ValidatedScenario, command, footprint, parameter_serving, sweep};
+use super::{ValidatedScenario, command, durations, footprint, parameter_serving, sizes, sweep};
 
-/// Maximum message size: the largest RDMA write that an EFA device supports.
-const MAX_SIZE_BYTES: u64 = 1 << 30;
-/// Maximum size of a tensor, which is not transferred over a fabric.
-const MAX_TENSOR_BYTES: u64 = 64 << 30;
 /// Maximum memory of a scenario in one instrument process. Each environment has its own process, so even below this
 /// limit, a run may require a large node.
 const MAX_PROCESS_BYTES: u64 = 16 << 30;
-/// Default number of measured round trips or transfers, as in the test procedures.
-const DEFAULT_ITERATIONS: u32 = 1000;
-/// Default number of warm-up round trips or transfers.
-const DEFAULT_WARMUP: u32 = 100;
 /// Default duration of the measurement of concurrent flows.
 const DEFAULT_FLOW_DURATION: Duration = Duration::from_secs(1);
-/// Minimum duration of a measurement.
-const MIN_DURATION: Duration = Duration::from_millis(1);
-
-/// Maximum of `sampling.minWindow`. It is also limited by the case deadline.
-const MAX_MIN_WINDOW: Duration = Duration::from_secs(10);
-
 /// Applies the defaults to the scenarios of `spec` and preserves their order. Scenarios without a workload, which the
 /// schema rejects, are omitted.
 pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<ValidatedScenario> {
@@ -45,16 +31,7 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
         "spec.scenarios",
         spec.scenarios.iter().map(|scenario| scenario.name.as_str()),
     );
-    let deadline = spec.run_policy.case_deadline_seconds;
-    let max = units::Duration(MAX_MIN_WINDOW.min(pilot::max_min_window(deadline)));
-    if spec.sampling.min_window > max {
-        let message = format!(
-            "{given} is longer than {max}, the smaller of 10s and a fifth of \
-             `spec.runPolicy.caseDeadlineSeconds`. Choose a shorter window, or raise a deadline below 50 s",
-            given = spec.sampling.min_window
-        );
-        report.add("spec.sampling.minWindow", message);
-    }
+    durations::check_min_window(spec, report);
     let scenarios = spec.scenarios.iter().enumerate();
     let scenarios: Vec<ValidatedScenario> = scenarios
         .flat_map(|(index, scenario)| {
@@ -141,7 +118,7 @@ impl ScenarioExpander<'_> {
             ScenarioWorkload::StreamingDuplex(given) => self.counted_workload(given),
             ScenarioWorkload::SegmentTransfer(given) => {
                 self.check_vram(scenario, given);
-                given.workload(self.checked_extent(field, None, Some(given.duration)))
+                given.workload(self.measured(field, None, Some(given.duration)))
             }
             ScenarioWorkload::Rpc(given) => self.rpc(given),
             ScenarioWorkload::MemoryFootprint(given) => footprint::workload(given),
@@ -157,12 +134,13 @@ impl ScenarioExpander<'_> {
             self.add("primaryMetric", problem);
         }
         self.set_gpu(scenario.memory, &mut workload);
+        let path = format!("{}.{field}", self.path);
         let sizes = match given {
-            ScenarioWorkload::Rpc(rpc) => self.payloads(rpc),
+            ScenarioWorkload::Rpc(rpc) => sizes::payloads(&path, rpc, self.calls_over_transport, self.report),
             ScenarioWorkload::MemoryFootprint(footprint) => {
-                self.sizes(field, &footprint.sizes, MAX_TENSOR_BYTES)
+                sizes::check(&path, &footprint.sizes, sizes::MAX_TENSOR_BYTES, self.report)
             }
-            _ => self.sizes(field, &given.sizes(), MAX_SIZE_BYTES),
+            _ => sizes::check(&path, &given.sizes(), sizes::MAX_SIZE_BYTES, self.report),
         };
         let assignment = ScenarioAssignment {
             name: scenario.name.clone(),
@@ -328,7 +306,7 @@ impl ScenarioExpander<'_> {
     fn ping_pong(&mut self, given: &PingPong) -> Workload {
         Workload::PingPong(PingPongWorkload {
             operation: given.operation,
-            measured: self.checked_extent("pingPong", given.iterations, given.duration),
+            measured: self.measured("pingPong", given.iterations, given.duration),
             warmup: self.warmup("pingPong", given.warmup, given.warmup_duration),
         })
     }
@@ -365,7 +343,7 @@ impl ScenarioExpander<'_> {
             }
             None => (given.iterations, given.duration),
         };
-        self.checked_extent("transfer", iterations, duration)
+        self.measured("transfer", iterations, duration)
     }
 
     /// Batches of small messages. Concurrent flows are measured for a duration, not for a number of batches.
@@ -373,21 +351,21 @@ impl ScenarioExpander<'_> {
         match self.many_to_many {
             Some(_) => {
                 let duration = DEFAULT_FLOW_DURATION.max(self.min_window);
-                given.workload(Extent::DurationNanos(nanos(duration)))
+                given.workload(Extent::DurationNanos(durations::nanos(duration)))
             }
             None => self.counted_workload(given),
         }
     }
 
     fn counted_workload(&self, given: &impl CountedWorkload) -> Workload {
-        given.workload(self.extent_of_at_least(given.iterations()))
+        given.workload(durations::at_least(given.iterations(), self.min_window))
     }
 
     fn rpc(&mut self, given: &Rpc) -> Workload {
         let largest = given.payloads.iter().map(|payload| payload.size().bytes()).max();
         let open_loop = given.load.map(Load::lowest);
         if let Some(open_loop) = open_loop {
-            let longest = longest_schedule(given.iterations(), open_loop);
+            let longest = durations::longest_schedule(given.iterations(), open_loop);
             if longest > Duration::from_secs(given.timeout_seconds.into()) {
                 let message = format!(
                     "{iterations} samples at {rate} samples/s can last up to {longest:.1?}, which \
@@ -412,164 +390,26 @@ impl ScenarioExpander<'_> {
         })
     }
 
-    /// Returns the payload sizes, in bytes, and reports duplicates and payloads that no message can contain.
-    fn payloads(&mut self, given: &Rpc) -> Vec<u64> {
-        let mut sizes = Vec::new();
-        for (index, payload) in given.payloads.iter().copied().enumerate() {
-            let field = format!("rpc.payloads[{index}]");
-            let bytes = payload.size().bytes();
-            if sizes.contains(&bytes) {
-                self.add(
-                    &field,
-                    format!(
-                        "{payload:?} is in the list twice. Remove one; `spec.sampling.rounds` sets the \
-                         number of repetitions"
-                    ),
-                );
-            } else if self.calls_over_transport && bytes > MAX_SIZE_BYTES {
-                let max = Size(MAX_SIZE_BYTES);
-                self.add(
-                    &field,
-                    format!(
-                        "{payload:?} is larger than {max}, the largest message of a transport. Set the \
-                         channel of every variant to Local, UnixSocket, Tcp or SharedMemory, or remove the \
-                         payload"
-                    ),
-                );
-            } else {
-                sizes.push(bytes);
-            }
-        }
-        sizes
-    }
-
-    fn checked_extent(
+    fn measured(
         &mut self,
         field: &str,
         iterations: Option<u32>,
         duration: Option<units::Duration>,
     ) -> Extent {
-        let name = format!("{field}.duration");
-        self.check_duration(&name, duration, MIN_DURATION);
-        let min_window = units::Duration(self.min_window);
-        if let Some(given) = duration.filter(|given| given.0 >= MIN_DURATION && *given < min_window) {
-            self.add(
-                &name,
-                format!(
-                    "{given} is shorter than `spec.sampling.minWindow`, {min_window}. Use a longer duration, \
-                     or reduce `minWindow`"
-                ),
-            );
-        }
-        match extent(iterations, duration, DEFAULT_ITERATIONS) {
-            Extent::Iterations(iterations) => self.extent_of_at_least(iterations),
-            extent => extent,
-        }
-    }
-
-    /// The given number of operations, or more if they would not fill the minimum window.
-    fn extent_of_at_least(&self, iterations: u32) -> Extent {
-        if self.min_window.is_zero() {
-            return Extent::Iterations(iterations);
-        }
-        Extent::FillWindow {
-            min_iterations: iterations,
-            min_window_nanos: nanos(self.min_window),
-        }
+        let path = format!("{}.{field}", self.path);
+        durations::measured(&path, iterations, duration, self.min_window, self.report)
     }
 
     fn warmup(&mut self, field: &str, iterations: Option<u32>, duration: Option<units::Duration>) -> Extent {
-        self.check_duration(&format!("{field}.warmupDuration"), duration, Duration::ZERO);
-        extent(iterations, duration, DEFAULT_WARMUP)
-    }
-
-    /// Checks that a duration is at most half of the longest case, so that warm-up and measurement both fit.
-    fn check_duration(&mut self, field: &str, given: Option<units::Duration>, min: Duration) {
-        let max = MAX_DURATION;
-        if let Some(given) = given.filter(|given| !(min..=max).contains(&given.0)) {
-            let (min, max) = (units::Duration(min), units::Duration(max));
-            self.add(field, duration_bounds(given, min, max));
-        }
-    }
-
-    /// Returns the valid sizes, in bytes, and reports the others.
-    fn sizes(&mut self, field: &str, given: &[Size], max: u64) -> Vec<u64> {
-        let mut sizes = Vec::new();
-        for (index, size) in given.iter().copied().enumerate() {
-            let field = format!("{field}.sizes[{index}]");
-            if !(1..=max).contains(&size.bytes()) {
-                let max = Size(max);
-                self.add(
-                    &field,
-                    format!("{size} is not between 1 and {max} bytes. Choose another size"),
-                );
-            } else if sizes.contains(&size.bytes()) {
-                self.add(
-                    &field,
-                    format!(
-                        "{size} is in the list twice. Remove one; `spec.sampling.rounds` sets the number of \
-                         repetitions"
-                    ),
-                );
-            } else {
-                sizes.push(size.bytes());
-            }
-        }
-        sizes
+        durations::warmup(
+            &format!("{}.{field}", self.path),
+            iterations,
+            duration,
+            self.report,
+        )
     }
 
     fn add(&mut self, field: &str, message: impl Into<String>) {
         self.report.add(format!("{}.{field}", self.path), message);
     }
-}
-
-fn extent(iterations: Option<u32>, duration: Option<units::Duration>, default: u32) -> Extent {
-    match duration {
-        Some(duration) => Extent::DurationNanos(nanos(duration.0)),
-        None => Extent::Iterations(iterations.unwrap_or(default)),
-    }
-}
-
-/// Longest likely time from the first to the last intended start of `count` samples. Exponentially distributed
-/// gaps give a standard deviation of `sqrt(count) / rate`; the time exceeds its mean by more than four standard deviations
-/// in less than 1 of 10,000 cases.
-fn longest_schedule(count: u32, load: OpenLoop) -> Duration {
-    let count = f64::from(count);
-    let margin = match load.arrivals {
-        Arrivals::Poisson => 4.0 * count.sqrt(),
-        Arrivals::Constant => 0.0,
-    };
-    Duration::from_secs_f64((count + margin) / f64::from(load.rate.max(1)))
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// Cause and fix if a scenario with `workload` does not have `metric`.
-pub(super) fn metric_problem(metric: Metric, workload: &Workload) -> Option<String> {
-    let is_reported = matches!(metric, Metric::ReportedLatency | Metric::ReportedBandwidth);
-    if workload.command().is_some() {
-        return (!is_reported).then(|| command::NO_METRIC.to_owned());
-    }
-    if is_reported {
-        return Some(format!(
-            "{metric} exists only in command scenarios. Use another metric"
-        ));
-    }
-    let has_memory = matches!(workload, Workload::MemoryFootprint(_));
-    if metric == Metric::MemoryPerConsumer {
-        let message = "MemoryPerConsumer exists only in memoryFootprint scenarios. Use another metric";
-        return (!has_memory).then(|| message.to_owned());
-    }
-    let is_rate = matches!(metric, Metric::Throughput | Metric::CompletionRate);
-    let has_rate = matches!(workload, Workload::Transfer(transfer) if transfer.open_loop.is_none());
-    let lacks_cpu_time = metric == Metric::CpuSecondsPerGib && has_memory;
-    ((is_rate && !has_rate) || lacks_cpu_time).then(|| {
-        format!(
-            "{metric} is not available for a ping-pong, a call or a footprint: with only one message in \
-             flight, a rate is the inverse of the latency, and the CPU time of a footprint's consumers is \
-             not measured. Use LatencyP50, or a transfer scenario"
-        )
-    })
 }

@@ -54,8 +54,8 @@ pub(super) fn check(
         report.add(
             format!("{path}.name"),
             format!(
-                "the scenario name for the highest rate would be `{name}`, which is longer than 40 \
-                 characters. Use a name of at most {max} characters"
+                "the scenario name for the highest rate would be `{name}`, which is longer than \
+                 {MAX_SCENARIO_NAME} characters. Use a name of at most {max} characters"
             ),
         );
     }

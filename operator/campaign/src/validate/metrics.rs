@@ -1,0 +1,70 @@
+//! The metrics that a workload has.
+
+use crds::assignment::Workload;
+use crds::v1alpha1::Metric;
+
+use super::command;
+
+/// Cause and fix if a scenario with `workload` does not have `metric`.
+pub(super) fn metric_problem(metric: Metric, workload: &Workload) -> Option<String> {
+    let is_reported = matches!(metric, Metric::ReportedLatency | Metric::ReportedBandwidth);
+    if workload.command().is_some() {
+        return (!is_reported).then(|| command::NO_METRIC.to_owned());
+    }
+    if is_reported {
+        return Some(format!(
+            "{metric} exists only in command scenarios. Use another metric"
+        ));
+    }
+    let has_memory = matches!(workload, Workload::MemoryFootprint(_));
+    if metric == Metric::MemoryPerConsumer {
+        let message = "MemoryPerConsumer exists only in memoryFootprint scenarios. Use another metric";
+        return (!has_memory).then(|| message.to_owned());
+    }
+    let is_rate = matches!(metric, Metric::Throughput | Metric::CompletionRate);
+    let has_rate = matches!(workload, Workload::Transfer(transfer) if transfer.open_loop.is_none());
+    let lacks_cpu_time = metric == Metric::CpuSecondsPerGib && has_memory;
+    ((is_rate && !has_rate) || lacks_cpu_time).then(|| match workload {
+        Workload::Transfer(_) => format!(
+            "{metric} is not available for a transfer with `load`, which sets the rate. Use LatencyP50, or a \
+             transfer scenario without `load`"
+        ),
+        _ => format!(
+            "{metric} is not available for a ping-pong, a call or a footprint: with only one message in \
+             flight, a rate is the inverse of the latency, and the CPU time of a footprint's consumers is \
+             not measured. Use LatencyP50, or a transfer scenario"
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::assignment::{Extent, TransferWorkload};
+    use crds::v1alpha1::{Arrivals, OpenLoop, TransferOperation};
+
+    use super::*;
+
+    #[test]
+    fn only_transfers_without_a_load_have_a_throughput() {
+        let transfer = |open_loop| {
+            let measured = Extent::Iterations(1);
+            Workload::Transfer(TransferWorkload {
+                open_loop,
+                ..TransferWorkload::new(TransferOperation::Write, 1, measured)
+            })
+        };
+        assert_eq!(metric_problem(Metric::Throughput, &transfer(None)), None);
+        let load = transfer(Some(OpenLoop {
+            rate: 100,
+            arrivals: Arrivals::Constant,
+        }));
+        assert_eq!(
+            metric_problem(Metric::Throughput, &load).as_deref(),
+            Some(
+                "Throughput is not available for a transfer with `load`, which sets the rate. Use LatencyP50, or a \
+                 transfer scenario without `load`"
+            )
+        );
+        assert_eq!(metric_problem(Metric::LatencyP50, &load), None);
+    }
+}
