@@ -257,7 +257,8 @@ fn placement_and_resources_from_the_spec_are_applied() {
 }
 
 /// A user who may create runs, but no pods, cannot use the operator's permissions for more than the fields of the spec: nothing
-/// in the metadata of the run reaches its objects, and no object refers to another namespace.
+/// in the metadata of the run reaches its objects, except the requests for a topology of a queued run, and no object refers to
+/// another namespace.
 #[test]
 fn metadata_of_a_run_does_not_reach_its_objects() {
     for file in examples() {
@@ -322,6 +323,47 @@ fn metadata_of_a_run_does_not_reach_its_objects() {
             );
         }
     }
+}
+
+/// The pods of a queued run get Kueue's requests for a topology, and no other annotation of the run.
+#[test]
+fn only_requests_for_a_topology_reach_the_pods_of_a_queued_run() {
+    let (mut run, plan) = runs(&root().join("examples/demo.yaml")).remove(0);
+    let requested = "kueue.x-k8s.io/podset-required-topology";
+    let annotations = [
+        (requested, "rack"),
+        ("kueue.x-k8s.io/workload-slice-name", "foreign"),
+        ("fabricbench.dev/plan-hash", "foreign"),
+        ("karpenter.sh/do-not-disrupt", "foreign"),
+    ];
+    let annotations = annotations.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    run.metadata.annotations = Some(annotations.into());
+    run.spec.placement.queue_name = Some("queue".to_owned());
+    let job = objects(&run, &plan, 0, &[]).job;
+    let text = serde_json::to_string(&job).unwrap();
+    assert!(!text.contains("foreign"), "{text}");
+    let queue = job.metadata.labels.as_ref().unwrap();
+    assert_eq!(queue["kueue.x-k8s.io/queue-name"], "queue");
+    assert!(
+        !job.metadata
+            .annotations
+            .iter()
+            .flatten()
+            .any(|(name, _)| name == requested)
+    );
+    let template = job.spec.as_ref().unwrap().template.metadata.as_ref().unwrap();
+    let annotations = template.annotations.as_ref().unwrap();
+    assert_eq!(annotations[requested], "rack");
+    let names: Vec<&str> = annotations.keys().map(String::as_str).collect();
+    assert_eq!(
+        names,
+        [
+            "cluster-autoscaler.kubernetes.io/safe-to-evict",
+            "fabricbench.dev/plan-hash",
+            "karpenter.sh/do-not-disrupt",
+            requested
+        ]
+    );
 }
 
 #[test]

@@ -12,3 +12,15 @@ pub mod flags;
 pub mod operator;
 pub mod proxy;
 pub mod rederive;
+
+/// Returns the number in the environment variable `name`, or `None` if it is not set.
+///
+/// # Panics
+/// Panics if the value is not a number.
+pub fn env_number<T: std::str::FromStr>(name: &str) -> Option<T> {
+    let text = std::env::var(name).ok()?;
+    match text.parse() {
+        Ok(number) => Some(number),
+        Err(_) => panic!("{name} is {text:?}, which is not a number"),
+    }
+}

@@ -13,6 +13,10 @@ use super::cluster::{until, until_within};
 /// Maximum time to wait for an HTTP response of the operator.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Maximum growth of the operator's resident memory, in KiB, between two times at which it has equally many runs. The operator
+/// keeps the events of the last six minutes, which need 3 KiB for each run.
+pub const MAX_GROWTH_KIB: u64 = 2048;
+
 /// Sets the clock of a process, which is not running yet, `seconds` ahead. Its monotonic clock is not changed.
 pub fn set_clock_ahead(command: &mut Command, seconds: i64) {
     let library = format!("/usr/lib/{ARCH}-linux-gnu/faketime/libfaketimeMT.so.1");

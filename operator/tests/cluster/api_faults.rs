@@ -6,10 +6,11 @@ use std::time::Instant;
 
 use futures::future::join_all;
 
-use super::kills::{LANES, env_number, random_seed, run_undisturbed};
+use super::kills::{LANES, random_seed, run_undisturbed};
 use super::lane::{CaseKey, Lane, Tally};
 use super::nodes::reserve_nodes;
 use super::test_namespace::with_rounds;
+use test_support::env_number;
 use test_support::proxy::{Proxy, ProxyOptions};
 
 /// Environment variable that sets the number of campaigns. The default is 8.

@@ -28,8 +28,8 @@ pub async fn start_campaign(nodes: &Nodes, name: &str) -> (TestNamespace, test_s
 /// Maximum time from the end of a fault until another block is stored, or until a deleted namespace is gone.
 pub const MAX_RECOVERY: Duration = Duration::from_secs(120);
 
-/// Waits until a campaign has stored more blocks than in `before`, or is complete. Prints and checks the time since `ended`, when
-/// the fault ended.
+/// Waits until a campaign has stored more blocks than in `before`, or is complete. Fails after
+/// [`MAX_RECOVERY`]. Prints the time since `ended`, when the fault ended.
 pub async fn assert_recovers(
     namespace: &TestNamespace,
     name: &str,
@@ -46,7 +46,6 @@ pub async fn assert_recovers(
         "{name}: another block {:?} after the fault ended",
         ended.elapsed()
     );
-    assert!(ended.elapsed() < MAX_RECOVERY);
 }
 
 /// Waits until the first attempt of a run has ended. Returns the status.

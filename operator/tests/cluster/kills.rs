@@ -15,6 +15,7 @@ use super::nodes::{GANGS_PER_PAIR, reserve_nodes, share_nodes};
 use super::test_namespace::{TIMEOUT, TestNamespace, with_rounds};
 use super::testbed::image_of;
 use test_support::cluster::until_within;
+use test_support::env_number;
 use test_support::operator::Operator;
 use test_support::proxy::{KillPoint, Moment, Proxy, kind_of_write};
 
@@ -33,10 +34,6 @@ const MAX_KILLS_PER_KIND: usize = 2;
 const ROUNDS: u32 = 2;
 /// Number of rounds in a campaign that is long enough for records to be written several times.
 const LONG_ROUNDS: u32 = 8;
-
-pub(super) fn env_number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().unwrap())
-}
 
 /// Returns and prints the seed in the environment variable `name`, or, if it is not set, a seed based on the current
 /// time.

@@ -8,9 +8,10 @@ mod queues;
 use std::time::{Duration, Instant};
 
 use crds::v1alpha1::{AttemptState, BenchmarkRun, BenchmarkRunStatus, ExecutionStatus, State};
+use jiff::Timestamp;
 use k8s_openapi::api::events::v1::Event;
-use kube::Api;
 use kube::api::DeleteParams;
+use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use super::nodes::{Nodes, reserve_nodes};
@@ -297,17 +298,20 @@ async fn blocked_gang_is_admitted_after_the_eviction_and_the_deactivated_run_fai
     first.spec.run_policy.pending_deadline_seconds = 45;
     namespace.create(&first).await;
     wait_until_waiting(&namespace, "unplaceable", "Unschedulable").await;
-    namespace.create(&queued("next", 1)).await;
-    wait_until_waiting(&namespace, "next", "WaitingForAdmission").await;
-    let blocking = namespace.status("unplaceable").await;
-    assert_eq!(
-        condition(&blocking, "Running")
-            .map(|(_, reason, _)| reason)
-            .as_deref(),
-        Some("Unschedulable"),
-        "the other run waits although the quota is large enough for both"
+    let next = namespace.create(&queued("next", 1)).await;
+    let blocking = execution(&namespace.status("unplaceable").await);
+    let evicted = queues.wait_for_eviction(&blocking.attempts[0].job_uid).await;
+    assert!(
+        next.creation_timestamp().unwrap().0 < evicted,
+        "the second run was created too late to wait for the eviction at {evicted}"
     );
-    namespace.wait_for_completion("next").await;
+    let next = execution(&namespace.wait_for_completion("next").await);
+    let admitted: Timestamp = next.attempts[0].admitted_at.as_ref().unwrap().parse().unwrap();
+    println!("evicted at {evicted}; the other run was admitted at {admitted}");
+    assert!(
+        admitted >= evicted,
+        "the other run must wait although the quota is large enough for both"
+    );
     let failed = namespace.wait_for_end("unplaceable").await;
     let (_, reason, message) = condition(&failed, "Failed").unwrap();
     println!("{reason}: {message}");

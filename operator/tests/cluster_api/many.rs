@@ -19,6 +19,8 @@ use serde::de::DeserializeOwned;
 use super::places::{Case, create_pod};
 use super::start;
 use test_support::cluster::{all, client, create_namespace, delete_namespace, kubeconfig, run, until_within};
+use test_support::env_number;
+use test_support::operator::MAX_GROWTH_KIB;
 
 /// Number of runs that are created at once.
 const AT_ONCE: usize = 1000;
@@ -28,11 +30,9 @@ const TURNS: &str = "FABRICBENCH_TURNS";
 const DAY: (usize, usize) = (12, 24);
 /// Number of batches after which the memory and the connections of the operator are compared with those at the end.
 const WARM_UP: usize = 3;
-/// Environment variable with the number of days.
+/// Environment variable with the number of days. The default is 1. With 20, a leak of 400 bytes for each run would exceed the
+/// maximum growth of the memory.
 const DAYS: &str = "FABRICBENCH_DAYS";
-/// Maximum growth of the resident memory after the first batches, in KiB. The operator keeps the events of the last six
-/// minutes, which need 3 KiB for each run. With 20 days, a leak of 400 bytes for each run would exceed the maximum.
-const MAX_GROWTH_KIB: u64 = 2048;
 /// Maximum number of requests of the operator for each turn. If every turn changed the statuses of all waiting runs, there would
 /// be as many as half of the runs.
 const MAX_REQUESTS_PER_TURN: f64 = 16.0;
@@ -40,10 +40,6 @@ const MAX_REQUESTS_PER_TURN: f64 = 16.0;
 const REQUESTS: usize = 16;
 /// Maximum time to wait for all runs.
 const TIMEOUT: Duration = Duration::from_secs(240);
-
-fn env_number(name: &str) -> Option<usize> {
-    std::env::var(name).ok().map(|text| text.parse().unwrap())
-}
 
 /// Creates runs named `PREFIX-0`, `PREFIX-1` and so on. A queue would determine their order, so they do not wait for each
 /// other.

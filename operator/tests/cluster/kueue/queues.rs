@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::super::test_namespace::TIMEOUT;
@@ -205,6 +206,25 @@ spec:
             });
             let mut messages = conditions.filter_map(|condition| condition["message"].as_str());
             messages.find(|message| message.contains(part)).map(str::to_owned)
+        })
+        .await
+    }
+
+    /// Waits until Kueue has evicted the Workload of the Job with this UID. Returns the time of the eviction, in whole seconds.
+    pub async fn wait_for_eviction(&self, job_uid: &str) -> Timestamp {
+        let condition = |workload: &Value| -> Option<Timestamp> {
+            let conditions = workload["status"]["conditions"].as_array()?;
+            let evicted = conditions
+                .iter()
+                .find(|condition| condition["type"] == "Evicted" && condition["status"] == "True")?;
+            Some(evicted["lastTransitionTime"].as_str()?.parse().unwrap())
+        };
+        until_within(TIMEOUT, || async {
+            let workloads = self.get(&["workloads"]);
+            let mut workloads = workloads["items"].as_array()?.iter();
+            let workload =
+                workloads.find(|workload| workload["metadata"]["ownerReferences"][0]["uid"] == job_uid)?;
+            condition(workload)
         })
         .await
     }
