@@ -62,7 +62,7 @@ class Local(Faults):
         self.assert_faults(links.orphans(ROOT, [readme, unlinked]), "not reachable")
 
     def test_unknown_fields_are_reported(self):
-        right = "`spec.variants[].inject.maxBytes: 1Ki` `status.results[0].p99Nanos` `image.tag=TAG` `sampling.rounds`"
+        right = "`spec.variants[].inject.maxBytes: 1Ki` `status.results[0].validRounds` `image.tag=TAG` `sampling.rounds`"
         self.assert_faults(fields.check(ROOT, [page(right)]))
         wrong = "`spec.variants[].injects` `status.result` `image.tags=x` `sampling.round`"
         self.assert_faults(fields.check(ROOT, [page(wrong)]), "no such", "no such", "neither", "neither")

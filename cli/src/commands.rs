@@ -4,6 +4,7 @@
 mod cluster;
 mod compare;
 mod completions;
+mod explain;
 mod import;
 mod imported;
 mod input;
@@ -48,6 +49,7 @@ enum Command {
     Import(import::Import),
     Logs(logs::Logs),
     Metadata(metadata::Metadata),
+    Explain(explain::Explain),
     #[command(flatten)]
     InCluster(InClusterCommand),
     Completions(completions::Completions),
@@ -65,6 +67,7 @@ impl Command {
             Self::Import(command) => command.execute(),
             Self::Logs(command) => command.execute(),
             Self::Metadata(command) => command.execute(),
+            Self::Explain(command) => command.execute(),
             Self::InCluster(command) => command.execute(),
             Self::Completions(command) => command.execute(),
             Self::Man(command) => command.execute(),

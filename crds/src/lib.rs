@@ -3,6 +3,7 @@
 //! - [`v1alpha1`]: the `BenchmarkRun` resource;
 //! - [`assignment`]: the work of one leg, read by its workers;
 //! - [`record`]: the record stream written by worker 0;
+//! - [`quantity`]: the catalogue of measured quantities;
 //! - [`cpu_list`], [`histogram`], [`interface_load`], [`libraries`], [`library_copy`], [`protocols`], [`quantile`], [`units`],
 //!   [`striping`], [`names`]: values and rules shared by the operator and the runner;
 //! - [`suggestion`], [`printable`], [`deserialization`], [`number`], [`file_error`]: names, text and causes in messages.
@@ -24,6 +25,7 @@ mod omitted;
 pub mod printable;
 pub mod protocols;
 pub mod quantile;
+pub mod quantity;
 pub mod record;
 #[cfg(feature = "crd")]
 mod schema;

@@ -60,11 +60,10 @@ pub use segment_transfer::{MIN_VRAM_THREADS, RateFormat, RateUnit, SegmentTransf
 pub use starway::{LargeArray, PingpongFlag, SmallMessages, StreamingDuplex};
 pub use status::{
     ArmResult, BenchmarkRunStatus, CallCause, CallResult, CallSection, CaseValidity, ComparisonEnd,
-    ComparisonResult, Condition, DirectionsResult, DisturbanceResult, EndReason, Engagement,
-    EnvironmentSummary, ExpectationOutcome, ExpectationResult, FabricProof, FabricSummary, FlowsResult,
-    FlushResult, FootprintResult, InconclusiveReason, NodeResult, Optimization, OptimizationResult, Outcome,
-    PairResult, PingResult, PlacementStatus, Progress, ProtocolResult, ReadBackResult, RecordsReference,
-    ServingResult, State, Verdict, WithheldReason,
+    ComparisonResult, Condition, EndReason, Engagement, EnvironmentSummary, ExpectationOutcome,
+    ExpectationResult, FabricProof, FabricSummary, FootprintResult, InconclusiveReason, NodeResult,
+    Optimization, OptimizationResult, Outcome, PairResult, PlacementStatus, Progress, ProtocolResult,
+    RecordsReference, State, Verdict, WithheldReason,
 };
 pub use step_times::StepTimes;
 pub use sweep::{KneePosition, SweepKnee, SweepPoint, SweepResult};

@@ -7,12 +7,12 @@ nanoseconds in the status and seconds in the metrics.
 from status import row, rows, size
 
 QUANTILES = {
-    "0": "minNanos",
-    "0.5": "p50Nanos",
-    "0.95": "p95Nanos",
-    "0.99": "p99Nanos",
-    "0.999": "p999Nanos",
-    "1": "maxNanos",
+    "0": "latencyMinNanos",
+    "0.5": "latencyP50Nanos",
+    "0.95": "latencyP95Nanos",
+    "0.99": "latencyP99Nanos",
+    "0.999": "latencyP999Nanos",
+    "1": "latencyMaxNanos",
 }
 EXPECTATIONS = ("Met", "NotMet", "Inconclusive")
 
@@ -120,28 +120,21 @@ def compared_verdicts(run, selection):
     )
 
 
-def measured(field, scale=1.0):
+def measured(name, scale=1.0):
+    """The values of a quantity, which not every workload has."""
+
     def of_arm(run, selection):
         return rows(
-            row(one[field] * scale, size_bytes=size(one), arm=one["arm"])
+            row(one["values"][name] * scale, size_bytes=size(one), arm=one["arm"])
             for one in run.results(selection)
-            if field in one
+            if name in one.get("values", {})
         )
 
     return of_arm
 
 
-def observed(group, field, scale=1.0):
-    """A field in a group of values that only some workloads have."""
-
-    def of_arm(run, selection):
-        return rows(
-            row(one[group][field] * scale, size_bytes=size(one), arm=one["arm"])
-            for one in run.results(selection)
-            if field in one.get(group, {})
-        )
-
-    return of_arm
+def valid_rounds(run, selection):
+    return rows(row(one["validRounds"], size_bytes=size(one), arm=one["arm"]) for one in run.results(selection))
 
 
 def latency(run, selection):
@@ -182,58 +175,58 @@ def sections(run, selection):
 # Columns of the panels that show values that only some workloads have, in order.
 OF_WORKLOADS = {
     "Calls and memory": (
-        observed("call", "meanNanos", 1e-9),
-        observed("call", "deviationNanos", 1e-9),
-        observed("call", "hopNanos", 1e-9),
-        observed("call", "memoryGrowthBytes"),
-        observed("footprint", "baselineBytes"),
-        observed("footprint", "ownBytes"),
-        observed("footprint", "consumerBytes"),
-        observed("footprint", "consumerRssBytes"),
-        observed("footprint", "tensorBytes"),
-        observed("footprint", "savedBytes"),
-        observed("footprint", "slopeBytes"),
+        measured("callMeanNanos", 1e-9),
+        measured("callDeviationNanos", 1e-9),
+        measured("callHopNanos", 1e-9),
+        measured("callMemoryGrowthBytes"),
+        measured("footprintBaselineBytes"),
+        measured("footprintOwnBytes"),
+        measured("footprintConsumerBytes"),
+        measured("footprintConsumerRssBytes"),
+        measured("footprintTensorBytes"),
+        measured("footprintSavedBytes"),
+        measured("footprintSlopeBytes"),
     ),
     "Parameter serving": (
-        observed("serving", "versionLagMeanPpm", 1e-6),
-        observed("serving", "worstWorkerLagPpm", 1e-6),
-        observed("serving", "workersWithoutVersion"),
-        observed("serving", "timeLagP50Nanos", 1e-9),
-        observed("serving", "timeLagP99Nanos", 1e-9),
-        observed("serving", "timeLagMaxNanos", 1e-9),
-        observed("serving", "storeLagPpm", 1e-6),
-        observed("serving", "postLagPpm", 1e-6),
-        observed("serving", "originalStalenessPpm", 1e-6),
-        observed("serving", "pushP50Nanos", 1e-9),
-        observed("serving", "pushMaxNanos", 1e-9),
-        observed("serving", "pushBytesPerSecond"),
-        observed("serving", "published"),
-        observed("serving", "publishedNotDeliveredToAll"),
-        observed("serving", "pullP50Nanos", 1e-9),
-        observed("serving", "coldSteps"),
-        observed("serving", "coldNanos", 1e-9),
-        observed("serving", "torn"),
-        observed("serving", "datagramsSent"),
-        observed("serving", "datagramsLost"),
-        observed("serving", "clockBoundNanos", 1e-9),
+        measured("servingVersionLagMeanPpm", 1e-6),
+        measured("servingWorstWorkerLagPpm", 1e-6),
+        measured("servingWorkersWithoutVersion"),
+        measured("servingTimeLagP50Nanos", 1e-9),
+        measured("servingTimeLagP99Nanos", 1e-9),
+        measured("servingTimeLagMaxNanos", 1e-9),
+        measured("servingStoreLagPpm", 1e-6),
+        measured("servingPostLagPpm", 1e-6),
+        measured("servingOriginalStalenessPpm", 1e-6),
+        measured("servingPushP50Nanos", 1e-9),
+        measured("servingPushMaxNanos", 1e-9),
+        measured("servingPushBytesPerSecond"),
+        measured("servingPublished"),
+        measured("servingPublishedNotDeliveredToAll"),
+        measured("servingPullP50Nanos", 1e-9),
+        measured("servingColdSteps"),
+        measured("servingColdNanos", 1e-9),
+        measured("servingTorn"),
+        measured("servingDatagramsSent"),
+        measured("servingDatagramsLost"),
+        measured("servingClockBoundNanos", 1e-9),
     ),
     "Flows and directions": (
-        observed("flows", "slowestBytesPerSecond"),
-        observed("flows", "medianBytesPerSecond"),
-        observed("flows", "fastestBytesPerSecond"),
-        observed("flows", "slowestReceiverBytesPerSecond"),
-        observed("flows", "fastestReceiverBytesPerSecond"),
-        observed("flows", "fairnessPpm", 1e-6),
-        observed("directions", "initiatorBytesPerSecond"),
-        observed("directions", "targetBytesPerSecond"),
+        measured("flowsSlowestBytesPerSecond"),
+        measured("flowsMedianBytesPerSecond"),
+        measured("flowsFastestBytesPerSecond"),
+        measured("flowsSlowestReceiverBytesPerSecond"),
+        measured("flowsFastestReceiverBytesPerSecond"),
+        measured("flowsFairnessPpm", 1e-6),
+        measured("directionsInitiatorBytesPerSecond"),
+        measured("directionsTargetBytesPerSecond"),
     ),
     "Other workload values": (
-        observed("flush", "p50Nanos", 1e-9),
-        observed("flush", "maxNanos", 1e-9),
-        observed("ping", "idleP99Nanos", 1e-9),
-        observed("ping", "loadedP99Nanos", 1e-9),
-        observed("readBack", "p50Nanos", 1e-9),
-        observed("readBack", "p99Nanos", 1e-9),
+        measured("flushP50Nanos", 1e-9),
+        measured("flushMaxNanos", 1e-9),
+        measured("pingIdleP99Nanos", 1e-9),
+        measured("pingLoadedP99Nanos", 1e-9),
+        measured("readBackP50Nanos", 1e-9),
+        measured("readBackP99Nanos", 1e-9),
         measured("firstBatchNanos", 1e-9),
         measured("reportedLatencyNanos", 1e-9),
         measured("reportedBytesPerSecond"),
@@ -267,16 +260,16 @@ CAMPAIGN = {
     ("Comparisons", "C"): compared("upperPpm"),
     ("Comparisons", "D"): compared_verdicts,
     ("Did the optimizations take effect?", "A"): engagement,
-    ("Values", "A"): measured("minNanos", 1e-9),
-    ("Values", "B"): measured("p50Nanos", 1e-9),
-    ("Values", "C"): measured("p95Nanos", 1e-9),
-    ("Values", "D"): measured("p99Nanos", 1e-9),
-    ("Values", "E"): measured("p999Nanos", 1e-9),
-    ("Values", "F"): measured("maxNanos", 1e-9),
+    ("Values", "A"): measured("latencyMinNanos", 1e-9),
+    ("Values", "B"): measured("latencyP50Nanos", 1e-9),
+    ("Values", "C"): measured("latencyP95Nanos", 1e-9),
+    ("Values", "D"): measured("latencyP99Nanos", 1e-9),
+    ("Values", "E"): measured("latencyP999Nanos", 1e-9),
+    ("Values", "F"): measured("latencyMaxNanos", 1e-9),
     ("Values", "G"): measured("bytesPerSecond"),
     ("Values", "H"): measured("completionsPerSecond"),
     ("Values", "I"): measured("cpuNanosPerGib", 1e-9),
-    ("Values", "J"): measured("validRounds"),
+    ("Values", "J"): valid_rounds,
     ("Values", "K"): valid,
     ("Call and footprint sections", "A"): sections,
 }

@@ -1,5 +1,6 @@
 //! External benchmark commands: the examples, and programs that misbehave.
 
+use crds::quantity::Quantity;
 use crds::record::{CaseResult, FailureReason};
 use crds::v1alpha1::FabricProof;
 
@@ -27,11 +28,17 @@ fn examples_report_the_values_of_their_tools() {
         assert_eq!(stored.failures(), Vec::new());
         for result in &stored.status().results {
             assert!(
-                result.reported_latency_nanos.or(result.reported_bytes_per_second) > Some(0),
+                result
+                    .value(Quantity::ReportedLatencyNanos)
+                    .or(result.value(Quantity::ReportedBytesPerSecond))
+                    > Some(0),
                 "{result:?}"
             );
             assert_eq!(
-                (result.p50_nanos, result.bytes_per_second),
+                (
+                    result.value(Quantity::LatencyP50Nanos),
+                    result.value(Quantity::BytesPerSecond)
+                ),
                 (None, None),
                 "{result:?}"
             );
@@ -130,7 +137,10 @@ fn refused_provider_in_the_output_contradicts_the_requested_fabric() {
         "{:?}",
         status.comparisons
     );
-    let values = status.results.iter().map(|result| result.reported_latency_nanos);
+    let values = status
+        .results
+        .iter()
+        .map(|result| result.value(Quantity::ReportedLatencyNanos));
     assert!(
         values.clone().all(|value| value.is_none()),
         "{:?}",
@@ -171,7 +181,7 @@ fn variant_library_and_nccl_variables_reach_the_command_and_the_records() {
         results
             .find(|result| result.arm == arm)
             .unwrap()
-            .reported_latency_nanos
+            .value(Quantity::ReportedLatencyNanos)
     };
     assert_eq!((latency("base"), latency("other")), (Some(22_440), Some(11_220)));
     let recorded: Vec<_> = stored

@@ -1,6 +1,7 @@
 //! A corrupted byte is found in a real campaign, in every kind of scenario that transfers payload, and the arm's results
 //! are not used.
 
+use crds::quantity::Quantity;
 use crds::record::{CaseResult, IntegrityReport};
 use crds::v1alpha1::{CallCause, CallSection, CaseValidity};
 
@@ -65,7 +66,11 @@ fn a_corrupted_byte_is_found_in_every_kind_of_scenario() {
     for one in &stored.status().results {
         let is_valid = one.arm == "baseline";
         assert_eq!(one.validity == CaseValidity::Valid, is_valid, "{one:?}");
-        assert_eq!(one.p50_nanos.is_some(), is_valid, "{one:?}");
+        assert_eq!(
+            one.value(Quantity::LatencyP50Nanos).is_some(),
+            is_valid,
+            "{one:?}"
+        );
         if let Some(call) = one.call {
             let expected = match is_valid {
                 true => (CallSection::Successful, None),

@@ -1,5 +1,6 @@
 //! Campaigns during other work: traffic over the loopback interface, and busy CPUs.
 
+use crds::quantity::Quantity;
 use crds::v1alpha1::{BenchmarkRunStatus, FabricProof, Verdict, WithheldReason};
 
 use super::harness::{RunningCommand, TestDir};
@@ -60,7 +61,10 @@ fn a_busy_interface_is_shared_and_the_factor_is_stated() {
     let small = status.results.iter().filter(|result| result.size_bytes == 64);
     for result in small {
         assert_eq!(result.fabric, Some(FabricProof::Shared), "{result:?}");
-        assert!(result.disturbance.unwrap().foreign_bytes > Some(0), "{result:?}");
+        assert!(
+            result.value(Quantity::DisturbanceForeignBytes) > Some(0),
+            "{result:?}"
+        );
     }
     for comparison in status.comparisons.iter().filter(|one| one.size_bytes == 64) {
         assert_eq!(
@@ -91,24 +95,21 @@ fn a_shared_interface_of_a_local_run_keeps_its_verdicts() {
 #[test]
 fn busy_cpus_are_reported() {
     let status = status_during(Some(BUSY), "sampling: {rounds: 3, control: false}");
-    let disturbances: Vec<_> = status
-        .results
-        .iter()
-        .filter_map(|result| result.disturbance)
-        .collect();
-    println!("{disturbances:?}");
-    assert!(
-        disturbances
+    for (quantity, least) in [
+        (Quantity::DisturbanceRunQueuePpm, 10_000),
+        (Quantity::DisturbanceForeignCpuPpm, 50_000),
+    ] {
+        let shares: Vec<_> = status
+            .results
             .iter()
-            .any(|found| found.run_queue_ppm > Some(10_000)),
-        "{disturbances:?}"
-    );
-    assert!(
-        disturbances
-            .iter()
-            .any(|found| found.foreign_cpu_ppm > Some(50_000)),
-        "{disturbances:?}"
-    );
+            .map(|result| result.value(quantity))
+            .collect();
+        println!("{quantity}: {shares:?}");
+        assert!(
+            shares.iter().any(|share| *share > Some(least)),
+            "{quantity}: {shares:?}"
+        );
+    }
     for expected in ["waited for a CPU", "other processes used"] {
         assert!(
             status.warnings.iter().any(|text| text.contains(expected)),
@@ -139,7 +140,11 @@ fn headers_of_any_size_of_message_are_not_other_traffic() {
     stored.assert_complete();
     for result in &stored.status().results {
         assert_eq!(result.fabric, Some(FabricProof::Verified), "{result:?}");
-        assert_eq!(result.disturbance.unwrap().foreign_bytes, Some(0), "{result:?}");
+        assert_eq!(
+            result.value(Quantity::DisturbanceForeignBytes),
+            Some(0),
+            "{result:?}"
+        );
     }
     // Each reading of the loopback interface counts packets.
     assert!(stored.status().results.len() > 20);

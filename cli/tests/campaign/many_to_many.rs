@@ -1,7 +1,8 @@
 //! Concurrent flows: the rate of a shaped link, several receivers over several libraries, and lost flows.
 
+use crds::quantity::Quantity;
 use crds::record::{CaseResult, FailureReason, Simultaneous};
-use crds::v1alpha1::{CaseValidity, FabricProof, FlowsResult, State};
+use crds::v1alpha1::{ArmResult, CaseValidity, FabricProof, State};
 use rustix::process::{Signal, kill_process};
 
 use super::harness::{RunningCommand, TestDir, fabricbench};
@@ -32,9 +33,9 @@ fn windows(stored: &StoredRun) -> Vec<(u64, Simultaneous)> {
     cases.filter_map(window).collect()
 }
 
-fn flows_of(stored: &StoredRun, arm: &str) -> FlowsResult {
+fn result_of<'a>(stored: &'a StoredRun, arm: &str) -> &'a ArmResult {
     let mut results = stored.status().results.iter();
-    results.find(|result| result.arm == arm).unwrap().flows.unwrap()
+    results.find(|result| result.arm == arm).unwrap()
 }
 
 #[test]
@@ -58,23 +59,30 @@ fn total_flow_rate_is_within_5_percent_of_the_link_rate() {
     println!("{result:?}");
     assert_eq!((result.validity, result.valid_rounds), (CaseValidity::Valid, 3));
     assert_eq!(result.fabric, Some(FabricProof::Verified));
-    let rate = result.bytes_per_second.unwrap() as f64 * 8.0;
+    let rate = result.value(Quantity::BytesPerSecond).unwrap() as f64 * 8.0;
     assert!((rate / RATE - 1.0).abs() < TOLERANCE, "{rate}");
-    let flows = result.flows.unwrap();
+    let flows = |quantity| result.value(quantity).unwrap();
     // The median of a sum and the sum of medians differ only slightly.
-    let sum =
-        2 * flows.median_bytes_per_second + flows.slowest_bytes_per_second + flows.fastest_bytes_per_second;
+    let sum = 2 * flows(Quantity::FlowsMedianBytesPerSecond)
+        + flows(Quantity::FlowsSlowestBytesPerSecond)
+        + flows(Quantity::FlowsFastestBytesPerSecond);
     assert!(
         (sum as f64 * 8.0 / RATE - 1.0).abs() < 3.0 * TOLERANCE,
-        "{flows:?}"
+        "{result:?}"
     );
     assert_eq!(
-        flows.slowest_receiver_bytes_per_second,
-        flows.fastest_receiver_bytes_per_second
+        flows(Quantity::FlowsSlowestReceiverBytesPerSecond),
+        flows(Quantity::FlowsFastestReceiverBytesPerSecond)
     );
-    assert!((250_000..=1_000_000).contains(&flows.fairness_ppm), "{flows:?}");
+    assert!(
+        (250_000..=1_000_000).contains(&flows(Quantity::FlowsFairnessPpm)),
+        "{result:?}"
+    );
     // A transfer waits for the transfers of the other flows: 32 transfers of 64 KiB take 168 ms on this link.
-    assert!(result.p99_nanos.unwrap() > 100_000_000, "{result:?}");
+    assert!(
+        result.value(Quantity::LatencyP99Nanos).unwrap() > 100_000_000,
+        "{result:?}"
+    );
     assert!(
         output.stdout.contains("4 flows at the same time"),
         "{}",
@@ -110,12 +118,13 @@ fn flow_windows_lie_within_the_time_when_all_flows_are_active() {
         );
     }
     for arm in ["baseline", "ucx"] {
-        let flows = flows_of(&stored, arm);
-        println!("{arm}: {flows:?}");
-        assert!(flows.slowest_bytes_per_second > 0, "{flows:?}");
+        let result = result_of(&stored, arm);
+        let flows = |quantity| result.value(quantity).unwrap();
+        println!("{arm}: {:?}", result.values);
+        assert!(flows(Quantity::FlowsSlowestBytesPerSecond) > 0, "{result:?}");
         assert!(
-            flows.slowest_receiver_bytes_per_second > flows.slowest_bytes_per_second,
-            "{flows:?}"
+            flows(Quantity::FlowsSlowestReceiverBytesPerSecond) > flows(Quantity::FlowsSlowestBytesPerSecond),
+            "{result:?}"
         );
     }
     // The integrity pass checks the bytes of every flow.
@@ -128,7 +137,7 @@ fn flow_windows_lie_within_the_time_when_all_flows_are_active() {
     for (format, expected) in [
         ("html", "Rate of each flow"),
         ("json", "\"fairness\""),
-        ("csv", "flow_fairness"),
+        ("csv", "flows_fairness_ppm"),
     ] {
         let output = RunningCommand::start(fabricbench(["report", &finished, "--format", format])).wait();
         assert!(output.stdout.contains(expected), "{}", output.stdout);
@@ -220,6 +229,9 @@ fn settled_run_analyzes_all_flows_together() {
     println!("{one:?}");
     assert!(one.effect_ppm.is_some(), "{one:?}");
     for result in &stored.status().results {
-        assert!(result.flows.is_some(), "{result:?}");
+        assert!(
+            result.value(Quantity::FlowsMedianBytesPerSecond).is_some(),
+            "{result:?}"
+        );
     }
 }

@@ -4,8 +4,9 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crds::quantity::Quantity;
 use crds::record::{CaseResult, FailureReason};
-use crds::v1alpha1::{ArmResult, FabricProof, ServingResult};
+use crds::v1alpha1::{ArmResult, FabricProof};
 use rustix::net::sockopt;
 use serde::Deserialize;
 use serde_yaml::Value;
@@ -23,10 +24,6 @@ fn result<'a>(stored: &'a StoredRun, scenario: &str, arm: &str) -> &'a ArmResult
     let mut results = stored.status().results.iter();
     let found = results.find(|one| (one.scenario.as_str(), one.arm.as_str()) == (scenario, arm));
     found.unwrap_or_else(|| panic!("no result of {scenario} {arm}: {:?}", stored.status().results))
-}
-
-fn serving(stored: &StoredRun, scenario: &str, arm: &str) -> ServingResult {
-    result(stored, scenario, arm).serving.unwrap()
 }
 
 #[test]
@@ -53,26 +50,48 @@ fn example_measures_every_mode_over_both_libraries() {
     assert_eq!(stored.failures(), Vec::new());
     for arm in ["libfabric", "ucx"] {
         for scenario in ["push", "pull", "filesystem"] {
-            let found = serving(&stored, scenario, arm);
+            let found = result(&stored, scenario, arm);
             println!("{scenario} {arm}: {found:?}");
-            assert_eq!((found.workers, found.clock_bound_nanos), (4, 0));
-            assert_eq!(found.push_p50_nanos.is_some(), scenario != "pull");
-            assert_eq!(found.published_not_delivered_to_all.is_some(), scenario != "pull");
-            assert!(found.published > 0 && found.published_not_delivered_to_all <= Some(found.published));
-            assert_eq!(found.workers_without_version, 0);
-            assert_eq!(found.pull_p50_nanos.is_some(), scenario != "push");
-            assert_eq!(found.datagrams_sent, None);
-            assert!(found.store_lag_ppm.is_some() && found.post_lag_ppm.is_some());
-            let result = result(&stored, scenario, arm);
+            assert_eq!(
+                (
+                    found.value(Quantity::ServingWorkers),
+                    found.value(Quantity::ServingClockBoundNanos)
+                ),
+                (Some(4), Some(0))
+            );
+            assert_eq!(
+                found.value(Quantity::ServingPushP50Nanos).is_some(),
+                scenario != "pull"
+            );
+            assert_eq!(
+                found.value(Quantity::ServingPublishedNotDeliveredToAll).is_some(),
+                scenario != "pull"
+            );
             assert!(
-                result.p50_nanos.is_some() && result.iterations.is_none(),
-                "{result:?}"
+                found.value(Quantity::ServingPublished) > Some(0)
+                    && found.value(Quantity::ServingPublishedNotDeliveredToAll)
+                        <= found.value(Quantity::ServingPublished)
+            );
+            assert_eq!(found.value(Quantity::ServingWorkersWithoutVersion), Some(0));
+            assert_eq!(
+                found.value(Quantity::ServingPullP50Nanos).is_some(),
+                scenario != "push"
+            );
+            assert_eq!(found.value(Quantity::ServingDatagramsSent), None);
+            assert!(
+                found.value(Quantity::ServingStoreLagPpm).is_some()
+                    && found.value(Quantity::ServingPostLagPpm).is_some()
+            );
+            assert!(
+                found.value(Quantity::LatencyP50Nanos).is_some()
+                    && found.value(Quantity::Iterations).is_none(),
+                "{found:?}"
             );
             let proof = match scenario {
                 "filesystem" => FabricProof::Declared,
                 _ => FabricProof::Verified,
             };
-            assert_eq!(result.fabric, Some(proof), "{result:?}");
+            assert_eq!(found.fabric, Some(proof), "{found:?}");
         }
     }
     let (junit, metrics) = dir.machine_reports("parameter-serving");
@@ -178,13 +197,19 @@ fn datagrams_that_a_relay_drops_are_counted_exactly() {
     let stored = StoredRun::read(&dir.run_dir(NAME));
     stored.assert_complete();
     assert_eq!(stored.failures(), Vec::new());
-    let found = serving(&stored, "lossy", "baseline");
+    let found = result(&stored, "lossy", "baseline");
     println!("{received} received, {dropped} dropped: {found:?}");
     assert!(dropped >= 20, "{dropped}");
     // Every worker lacks the datagrams that the relay dropped, and no others.
-    assert_eq!(found.datagrams_sent, Some(received * workers));
-    assert_eq!(found.datagrams_lost, Some(dropped * workers));
-    assert_eq!(found.torn, 0);
+    assert_eq!(
+        found.value(Quantity::ServingDatagramsSent),
+        i64::try_from(received * workers).ok()
+    );
+    assert_eq!(
+        found.value(Quantity::ServingDatagramsLost),
+        i64::try_from(dropped * workers).ok()
+    );
+    assert_eq!(found.value(Quantity::ServingTorn), Some(0));
     for case in stored.cases() {
         let CaseResult::Measured(measured) = &case.result else {
             continue;
@@ -211,7 +236,8 @@ fn worker_counts_become_scenarios_that_are_reported_together() {
     let stored = StoredRun::read(&dir.run_dir(NAME));
     stored.assert_complete();
     for (scenario, workers) in [("push-1", 1), ("push-3", 3)] {
-        assert_eq!(serving(&stored, scenario, "baseline").workers, workers);
+        let found = result(&stored, scenario, "baseline");
+        assert_eq!(found.value(Quantity::ServingWorkers), Some(workers));
     }
     assert!(output.stdout.contains("scaling  1 worker: "), "{output}");
     assert!(output.stdout.contains("; 3 workers: "), "{output}");
@@ -258,11 +284,14 @@ fn workers_on_several_nodes_share_the_versions_of_one_trainer() {
         ("file", 2),
         ("group", 2),
     ] {
-        let found = serving(&stored, scenario, "baseline");
+        let found = result(&stored, scenario, "baseline");
         println!("{scenario}: {found:?}");
-        assert_eq!(found.workers, workers);
-        assert_eq!(found.push_p50_nanos.is_some(), scenario != "pull");
-        assert_eq!(result(&stored, scenario, "baseline").flows, None);
+        assert_eq!(found.value(Quantity::ServingWorkers), Some(workers));
+        assert_eq!(
+            found.value(Quantity::ServingPushP50Nanos).is_some(),
+            scenario != "pull"
+        );
+        assert_eq!(found.value(Quantity::FlowsMedianBytesPerSecond), None);
     }
     assert!(output.stdout.contains("scaling  2 workers: "), "{output}");
     let (first, second): (Vec<_>, Vec<_>) = stored.cases().into_iter().partition(|case| case.target == 1);
@@ -353,20 +382,18 @@ fn multicast_never_exceeds_its_limit_and_writes_are_faster() {
     let [stored] = measure_known_issue("parameter-serving-multicast", ["parameter-serving-multicast"]);
     for workers in ["1", "2"] {
         let (limited, written) = (format!("multicast-{workers}"), format!("push-{workers}"));
-        let found = |scenario: &str| {
-            (
-                result(&stored, scenario, "shm").clone(),
-                serving(&stored, scenario, "shm"),
-            )
-        };
-        let ((multicast, multicast_serving), (push, push_serving)) = (found(&limited), found(&written));
-        println!("{multicast_serving:?}\n{push_serving:?}");
+        let found = |scenario: &str| result(&stored, scenario, "shm");
+        let (multicast, push) = (found(&limited), found(&written));
+        println!("{multicast:?}\n{push:?}");
         // 2 MB at 60 MB/s, and 10 MB at 300 MB/s, take 33.3 ms, which is longer than the push period of 30 ms.
-        assert!(multicast_serving.push_p50_nanos.unwrap() >= 33_000_000);
-        assert!(multicast_serving.push_bytes_per_second.unwrap() <= 60_600_000);
-        assert!(push.p50_nanos.unwrap() < multicast.p50_nanos.unwrap());
-        let lag = |serving: &ServingResult| serving.version_lag_mean_ppm.unwrap();
-        assert!(lag(&push_serving) < lag(&multicast_serving));
+        assert!(multicast.value(Quantity::ServingPushP50Nanos).unwrap() >= 33_000_000);
+        assert!(multicast.value(Quantity::ServingPushBytesPerSecond).unwrap() <= 60_600_000);
+        assert!(
+            push.value(Quantity::LatencyP50Nanos).unwrap()
+                < multicast.value(Quantity::LatencyP50Nanos).unwrap()
+        );
+        let lag = |result: &ArmResult| result.value(Quantity::ServingVersionLagMeanPpm).unwrap();
+        assert!(lag(push) < lag(multicast));
     }
 }
 
@@ -377,11 +404,15 @@ fn a_store_slows_down_with_the_number_of_jobs_and_writes_are_faster() {
         ["parameter-serving-one-job", "parameter-serving-three-jobs"],
     );
     let [one, three] = runs.map(|stored| {
-        let file = serving(&stored, "filesystem-2", "shm");
-        let used_after = |scenario: &str| result(&stored, scenario, "shm").p50_nanos.unwrap();
+        let file = result(&stored, "filesystem-2", "shm");
+        let used_after = |scenario: &str| {
+            result(&stored, scenario, "shm")
+                .value(Quantity::LatencyP50Nanos)
+                .unwrap()
+        };
         println!("{file:?}");
         assert!(used_after("push-2") < used_after("filesystem-2"));
-        file.push_p50_nanos.unwrap()
+        file.value(Quantity::ServingPushP50Nanos).unwrap()
     });
     assert!(three > one, "{three} {one}");
 }

@@ -177,8 +177,8 @@ fn finds_every_changed_value_of_segments() {
     let rest = ["sampling: {rounds: 2, control: false}"];
     let original = Original::measure(&dir, &run("[{name: baseline}]", TCP, scenarios, &rest), None);
     let result = &original.run["status"]["results"][0];
-    assert!(result["readBack"]["p99Nanos"].is_number(), "{result:?}");
-    assert!(result["firstBatchNanos"].is_number(), "{result:?}");
+    assert!(result["values"]["readBackP99Nanos"].is_number(), "{result:?}");
+    assert!(result["values"]["firstBatchNanos"].is_number(), "{result:?}");
     let mutants = status::changed_values(&original).chain(status::missing_items(&original));
     assert_all_are_found(&dir, mutants);
 }

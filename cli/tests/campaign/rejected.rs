@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use crds::quantity::Quantity;
 use crds::record::{CaseResult, FailureReason};
 use crds::v1alpha1::{Engagement, State};
 
@@ -201,7 +202,9 @@ fn missing_library_fails_only_its_arm() {
         0
     );
     let mut results = stored.status().results.iter();
-    assert!(results.any(|result| result.arm == "baseline" && result.p50_nanos.is_some()));
+    assert!(
+        results.any(|result| result.arm == "baseline" && result.value(Quantity::LatencyP50Nanos).is_some())
+    );
 }
 
 #[test]

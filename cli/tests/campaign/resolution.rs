@@ -1,5 +1,6 @@
 //! Commands whose tools print few digits: a difference that is not printed is no verdict.
 
+use crds::quantity::Quantity;
 use crds::v1alpha1::{ComparisonResult, InconclusiveReason, Metric, Verdict};
 
 use super::harness::{RunningCommand, TestDir};
@@ -129,6 +130,6 @@ fn value_that_is_printed_as_zero_has_no_ratio() {
     assert!(text.contains("below the resolution of the tool"), "{text}");
     let mut results = stored.status().results.iter();
     let baseline = results.find(|result| result.arm == "a").unwrap();
-    assert_eq!(baseline.reported_bytes_per_second, None);
-    assert_eq!(baseline.reported_latency_nanos, Some(321_400));
+    assert_eq!(baseline.value(Quantity::ReportedBytesPerSecond), None);
+    assert_eq!(baseline.value(Quantity::ReportedLatencyNanos), Some(321_400));
 }

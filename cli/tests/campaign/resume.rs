@@ -5,6 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use crds::assignment::Pass;
+use crds::quantity::Quantity;
 use crds::record::Record;
 use crds::v1alpha1::State;
 use rustix::process::Signal;
@@ -154,7 +155,7 @@ fn resumed_rounds_use_the_operation_counts_of_the_pilot() {
     assert_eq!((pilots(0), pilots(1)), (6, 0), "three arms at two sizes");
     for result in &stored.status().results {
         assert!(
-            result.iterations > Some(1000),
+            result.value(Quantity::Iterations) > Some(1000),
             "150 ms of round trips: {result:?}"
         );
     }

@@ -8,6 +8,7 @@ mod lost_peer;
 use std::time::{Duration, Instant};
 
 use crds::assignment::Pass;
+use crds::quantity::Quantity;
 use crds::record::{CaseResult, FailureReason, Record, WarningReason};
 use crds::v1alpha1::{ArmResult, CallCause, CallSection, FabricProof};
 use rustix::process::{Signal, kill_process};
@@ -65,7 +66,7 @@ fn assert_machine_reports(dir: &TestDir, name: &str, stored: &StoredRun) {
         sections += samples("fabricbench_arm_section");
         means += samples("fabricbench_arm_call_seconds");
         let has_rate = samples("fabricbench_arm_throughput_bytes_per_second") > 0;
-        assert_eq!(has_rate, one.bytes_per_second.is_some(), "{one:?}");
+        assert_eq!(has_rate, one.value(Quantity::BytesPerSecond).is_some(), "{one:?}");
         let is_echoed = one.size_bytes <= 110;
         let by_reference = one.arm == "local" || one.arm == "shared-memory" && !is_echoed;
         assert!(!(by_reference && has_rate), "{one:?}");
@@ -73,7 +74,7 @@ fn assert_machine_reports(dir: &TestDir, name: &str, stored: &StoredRun) {
             call.section != CallSection::Successful || by_reference || has_rate,
             "{one:?}"
         );
-        assert!(one.completions_per_second.is_some(), "{one:?}");
+        assert!(one.value(Quantity::CompletionsPerSecond).is_some(), "{one:?}");
         if !one.arm.starts_with("control") {
             let test = format!(
                 "\"calls: {} {} over {}\"",
@@ -85,8 +86,16 @@ fn assert_machine_reports(dir: &TestDir, name: &str, stored: &StoredRun) {
         }
     }
     let results = &stored.status().results;
-    let hops = results.iter().filter(|one| one.call.unwrap().hop_nanos.is_some());
-    assert_eq!((sections, means), (results.len(), 2 * sections + hops.count()));
+    let of_call = [
+        Quantity::CallMeanNanos,
+        Quantity::CallDeviationNanos,
+        Quantity::CallClockNanos,
+        Quantity::CallHopNanos,
+    ];
+    let times = results
+        .iter()
+        .flat_map(|one| of_call.map(|quantity| one.value(quantity)));
+    assert_eq!((sections, means), (results.len(), times.flatten().count()));
 }
 
 fn result(stored: &StoredRun, scenario: &str, size_bytes: u64, arm: &str) -> ArmResult {
@@ -108,19 +117,22 @@ fn assert_successful(result: &ArmResult) {
         (CallSection::Successful, None),
         "{result:?}"
     );
-    let mean = call.mean_nanos.unwrap();
-    let (min, max) = (result.min_nanos.unwrap(), result.max_nanos.unwrap());
+    let mean = result.value(Quantity::CallMeanNanos).unwrap();
+    let (min, max) = (
+        result.value(Quantity::LatencyMinNanos).unwrap(),
+        result.value(Quantity::LatencyMaxNanos).unwrap(),
+    );
     assert!((min..=max).contains(&mean), "{result:?}");
-    assert!(call.deviation_nanos.is_some(), "{result:?}");
+    assert!(result.value(Quantity::CallDeviationNanos).is_some(), "{result:?}");
     // A local call typically takes less time than reading the clock does. Other channels need at least a system call.
-    match call.clock_nanos {
+    match result.value(Quantity::CallClockNanos) {
         Some(clock) => {
-            let typical = mean.min(result.p50_nanos.unwrap());
+            let typical = mean.min(result.value(Quantity::LatencyP50Nanos).unwrap());
             assert!(result.arm == "local" && typical <= 2 * clock, "{result:?}");
         }
         None => {
-            let hop = call.hop_nanos.unwrap();
-            assert!(hop.abs_diff(mean / u64::from(call.hops)) <= 1, "{result:?}");
+            let hop = result.value(Quantity::CallHopNanos).unwrap();
+            assert!(hop.abs_diff(mean / i64::from(call.hops)) <= 1, "{result:?}");
         }
     }
 }
@@ -135,7 +147,11 @@ fn every_local_channel_is_measured_and_shared_memory_is_not_copied() {
         assert_successful(one);
         assert_eq!(one.fabric, None, "{one:?}");
     }
-    let p50 = |arm| result(&stored, "large-data", 50_000_000, arm).p50_nanos.unwrap();
+    let p50 = |arm| {
+        result(&stored, "large-data", 50_000_000, arm)
+            .value(Quantity::LatencyP50Nanos)
+            .unwrap()
+    };
     assert!(
         p50("shared-memory") * 5 < p50("unix-socket"),
         "shared memory was copied"
@@ -154,9 +170,7 @@ fn every_local_channel_is_measured_and_shared_memory_is_not_copied() {
     // A chain has more hops than a call, so it takes longer.
     let mean = |scenario| {
         result(&stored, scenario, 8, "unix-socket")
-            .call
-            .unwrap()
-            .mean_nanos
+            .value(Quantity::CallMeanNanos)
             .unwrap()
     };
     assert!(mean("chain") > mean("small-data"));
@@ -362,9 +376,17 @@ fn large_calls_that_exceed_their_limit_do_not_discard_the_others() {
     for size in [8, 400] {
         assert_successful(&result(&stored, "calls", size, "unix"));
     }
-    let large = result(&stored, "calls", image, "unix").call.unwrap();
+    let result_of_large = result(&stored, "calls", image, "unix");
+    let large = result_of_large.call.unwrap();
     let expected = (CallSection::Failed, Some(CallCause::Timeout), None);
-    assert_eq!((large.section, large.cause, large.mean_nanos), expected);
+    assert_eq!(
+        (
+            large.section,
+            large.cause,
+            result_of_large.value(Quantity::CallMeanNanos)
+        ),
+        expected
+    );
     // A slow machine may also exceed the limit of the integrity pass.
     let mut failures = stored.failures();
     failures.retain(|(case, _)| case.pass == Pass::Measure);
@@ -456,9 +478,17 @@ fn calls_that_do_not_fit_in_memory_are_skipped() {
     output.expect_stdout("1 successful, 0 failed, 1 skipped (total 2)");
     let stored = StoredRun::read(&dir.run_dir("faulty"));
     stored.assert_complete();
-    let large = result(&stored, "long", 805_306_368, "unix").call.unwrap();
+    let result_of_large = result(&stored, "long", 805_306_368, "unix");
+    let large = result_of_large.call.unwrap();
     let expected = (CallSection::Skipped, Some(CallCause::NotEnoughMemory), None);
-    assert_eq!((large.section, large.cause, large.mean_nanos), expected);
+    assert_eq!(
+        (
+            large.section,
+            large.cause,
+            result_of_large.value(Quantity::CallMeanNanos)
+        ),
+        expected
+    );
     assert_successful(&result(&stored, "long", 8, "unix"));
     assert_successful(&result(&stored, "short", 110, "unix"));
     for (case, failure) in stored.failures() {

@@ -1,5 +1,6 @@
 //! The Transfer Engine Benchmark scenario, over UCX and libfabric.
 
+use crds::quantity::Quantity;
 use crds::record::{CaseRecord, CaseResult, Posted};
 use crds::v1alpha1::{ArmResult, FabricProof, MemoryKind};
 
@@ -60,11 +61,14 @@ fn threads_read_batches_for_the_given_time() {
         );
         let (output, stored) = run("segment-transfer", &fields);
         for result in results(&stored) {
-            assert!(result.bytes_per_second.unwrap() > 0, "{result:?}");
-            assert!(result.cpu_nanos_per_gib.is_some(), "{result:?}");
-            assert!(result.p50_nanos < result.max_nanos, "{result:?}");
-            assert!(result.first_batch_nanos.unwrap() > 0, "{result:?}");
-            assert_eq!(result.read_back, None);
+            assert!(result.value(Quantity::BytesPerSecond).unwrap() > 0, "{result:?}");
+            assert!(result.value(Quantity::CpuNanosPerGib).is_some(), "{result:?}");
+            assert!(
+                result.value(Quantity::LatencyP50Nanos) < result.value(Quantity::LatencyMaxNanos),
+                "{result:?}"
+            );
+            assert!(result.value(Quantity::FirstBatchNanos).unwrap() > 0, "{result:?}");
+            assert_eq!(result.value(Quantity::ReadBackP50Nanos), None);
             assert_eq!(result.fabric, Some(FabricProof::Verified), "{result:?}");
         }
         assert!(output.contains(" MiB/s"), "{output}");
@@ -94,10 +98,10 @@ fn threads_read_batches_for_the_given_time() {
 fn mix_reads_back_what_it_writes_in_shared_memory() {
     let (output, stored) = run("segment-transfer-mix", "duration: 100ms");
     for result in results(&stored) {
-        let reads = result.read_back.unwrap();
+        let median = result.value(Quantity::ReadBackP50Nanos).unwrap();
         assert!(
-            reads.p50_nanos > 0 && reads.p99_nanos.unwrap() >= reads.p50_nanos,
-            "{reads:?}"
+            median > 0 && result.value(Quantity::ReadBackP99Nanos).unwrap() >= median,
+            "{result:?}"
         );
         assert_eq!(result.fabric, Some(FabricProof::Verified), "{result:?}");
     }

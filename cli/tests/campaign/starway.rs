@@ -1,5 +1,6 @@
 //! Starway benchmark suite scenarios, over UCX and libfabric.
 
+use crds::quantity::Quantity;
 use crds::v1alpha1::ArmResult;
 
 use super::harness::{RunningCommand, TestDir, workspace};
@@ -39,25 +40,31 @@ fn run(name: &str, fields: Option<&str>) -> (StoredRun, ArmResult, ArmResult) {
 #[test]
 fn large_array_is_followed_by_a_flush_only_over_ucx() {
     let (_, ucx, libfabric) = run("large-array", Some("sizes: [8Mi]"));
-    let flush = ucx.flush.unwrap();
+    let flush = ucx.value(Quantity::FlushP50Nanos).unwrap();
     assert!(
-        flush.p50_nanos > 0 && flush.p50_nanos <= flush.max_nanos,
-        "{flush:?}"
+        flush > 0 && flush <= ucx.value(Quantity::FlushMaxNanos).unwrap(),
+        "{ucx:?}"
     );
     // The flush is part of the sample.
-    assert!(flush.p50_nanos < ucx.max_nanos.unwrap(), "{flush:?} {ucx:?}");
-    assert_eq!(libfabric.flush, None);
-    assert!(libfabric.bytes_per_second.is_some());
+    assert!(flush < ucx.value(Quantity::LatencyMaxNanos).unwrap(), "{ucx:?}");
+    assert_eq!(libfabric.value(Quantity::FlushP50Nanos), None);
+    assert!(libfabric.value(Quantity::BytesPerSecond).is_some());
 }
 
 #[test]
 fn small_messages_are_sent_in_batches_and_timed_individually() {
     let (stored, ucx, libfabric) = run("small-messages", None);
     for result in [&ucx, &libfabric] {
-        assert!(result.completions_per_second.is_some(), "{result:?}");
-        assert!(result.iterations.unwrap() >= 640, "{result:?}");
+        assert!(
+            result.value(Quantity::CompletionsPerSecond).is_some(),
+            "{result:?}"
+        );
+        assert!(result.value(Quantity::Iterations).unwrap() >= 640, "{result:?}");
         // The messages of a batch do not complete at the same time.
-        assert!(result.min_nanos < result.p99_nanos, "{result:?}");
+        assert!(
+            result.value(Quantity::LatencyMinNanos) < result.value(Quantity::LatencyP99Nanos),
+            "{result:?}"
+        );
     }
     let measured = stored.cases().into_iter().filter_map(|case| match &case.result {
         crds::record::CaseResult::Measured(measured) => measured.initiator.posted.as_ref(),
@@ -74,8 +81,11 @@ fn flag_has_a_round_trip_and_a_one_way_time() {
     let (_, ucx, libfabric) = run("pingpong-flag", None);
     for result in [&ucx, &libfabric] {
         assert_eq!(result.size_bytes, 1);
-        let mean = result.mean_round_trip_nanos.unwrap();
-        let (min, max) = (result.min_nanos.unwrap(), result.max_nanos.unwrap());
+        let mean = result.value(Quantity::MeanRoundTripNanos).unwrap();
+        let (min, max) = (
+            result.value(Quantity::LatencyMinNanos).unwrap(),
+            result.value(Quantity::LatencyMaxNanos).unwrap(),
+        );
         assert!((2 * min..=2 * max).contains(&mean), "{result:?}");
     }
 }
@@ -84,21 +94,22 @@ fn flag_has_a_round_trip_and_a_one_way_time() {
 fn duplex_streams_have_their_own_clocks_and_delay_pings() {
     let (stored, ucx, libfabric) = run("streaming-duplex", Some("sizes: [1Mi], iterations: 512"));
     for result in [&ucx, &libfabric] {
-        let directions = result.directions.unwrap();
-        assert!(directions.initiator_bytes_per_second > 0, "{result:?}");
-        assert!(directions.target_bytes_per_second > 0, "{result:?}");
+        let value = |quantity| result.value(quantity).unwrap();
         assert!(
-            directions
-                .balance_ppm
-                .is_some_and(|balance| (200_000..=1_000_000).contains(&balance)),
-            "{directions:?}"
+            value(Quantity::DirectionsInitiatorBytesPerSecond) > 0,
+            "{result:?}"
         );
-        let ping = result.ping.unwrap();
-        let (idle, loaded) = (ping.idle_p99_nanos.unwrap(), ping.loaded_p99_nanos.unwrap());
-        assert!(loaded > idle, "{ping:?}");
+        assert!(value(Quantity::DirectionsTargetBytesPerSecond) > 0, "{result:?}");
+        let balance = value(Quantity::DirectionsBalancePpm);
+        assert!((200_000..=1_000_000).contains(&balance), "{result:?}");
+        let (idle, loaded) = (
+            value(Quantity::PingIdleP99Nanos),
+            value(Quantity::PingLoadedP99Nanos),
+        );
+        assert!(loaded > idle, "{result:?}");
         assert_eq!(
-            ping.blocking_ppm,
-            Some(((loaded as f64 / idle as f64) * 1e6).round() as u64)
+            value(Quantity::PingBlockingPpm),
+            ((loaded as f64 / idle as f64) * 1e6).round() as i64
         );
     }
     let clocks = stored.cases().into_iter().filter_map(|case| match &case.result {

@@ -1,5 +1,6 @@
 //! Load sweeps: the knee of a rate-limited loopback interface, a sweep without a knee, and a replayed sweep.
 
+use crds::quantity::Quantity;
 use crds::v1alpha1::{KneePosition, SweepResult};
 
 use super::harness::{RunningCommand, TestDir, fabricbench};
@@ -97,12 +98,12 @@ fn replayed_sweep_measures_the_same_number_of_transfers_at_every_rate() {
         let output = RunningCommand::start(fabricbench(["report", &finished, "--format", format])).wait();
         assert!(output.stdout.contains(expected), "{}", output.stdout);
     }
-    let iterations = |directory: &std::path::Path| -> Vec<(String, Option<u32>)> {
+    let iterations = |directory: &std::path::Path| -> Vec<(String, Option<i64>)> {
         let stored = StoredRun::read(directory);
         stored.assert_complete();
         let results = stored.status().results.iter();
         results
-            .map(|result| (result.scenario.clone(), result.iterations))
+            .map(|result| (result.scenario.clone(), result.value(Quantity::Iterations)))
             .collect()
     };
     let first = iterations(&dir.run_dir(NAME));

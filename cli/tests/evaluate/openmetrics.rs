@@ -3,6 +3,7 @@
 use campaign::collect::collect;
 use campaign::status::{Phase, StatusInput, status};
 use campaign::{Evaluation, evaluate};
+use crds::quantity::Quantity;
 use crds::v1alpha1::{BenchmarkRun, ComparisonResult, Outcome};
 use fabricbench_cli::report::{Report, openmetrics};
 
@@ -91,11 +92,13 @@ fn metrics_match_the_values_in_the_status() {
         let median = [&labels[..], &[("quantile_level", "0.5")]].concat();
         assert_eq!(
             value(&metrics, "fabricbench_arm_latency_seconds", &median),
-            result.p50_nanos.map(|nanos| nanos as f64 / 1e9)
+            result
+                .value(Quantity::LatencyP50Nanos)
+                .map(|nanos| nanos as f64 / 1e9)
         );
         assert_eq!(
             value(&metrics, "fabricbench_arm_throughput_bytes_per_second", &labels),
-            result.bytes_per_second.map(|rate| rate as f64)
+            result.value(Quantity::BytesPerSecond).map(|rate| rate as f64)
         );
     }
     for one in &status.comparisons {

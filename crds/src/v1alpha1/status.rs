@@ -19,10 +19,7 @@ pub use comparison::{
 };
 pub use environment::{EnvironmentSummary, FabricProof, FabricSummary, NodeResult, PairResult};
 pub use optimization::{Engagement, Optimization, OptimizationResult};
-pub use result::{
-    ArmResult, CaseValidity, DirectionsResult, DisturbanceResult, FlowsResult, FlushResult, PingResult,
-    ProtocolResult, ReadBackResult, ServingResult,
-};
+pub use result::{ArmResult, CaseValidity, ProtocolResult};
 
 /// BenchmarkRunStatus is the observed state of a BenchmarkRun.
 // Atomic, because only the operator writes the status, and tracking the ownership of each field would double the size

@@ -34,6 +34,7 @@ mod settings;
 mod statistic;
 mod sweep;
 mod validity;
+mod values;
 mod variance;
 mod warnings;
 mod windows;

@@ -95,10 +95,11 @@ impl Family {
                     selected.omitted as f64,
                 );
             }),
-            Samples::Arm(_) | Samples::Comparison(_) | Samples::Pair(_) => runs.for_each(|selected| {
-                let rows = selected.run.rows.iter().take(selected.rows);
-                rows.for_each(|row| self.emit_row(&selected.run, row, emit));
-            }),
+            Samples::Quantities | Samples::Arm(_) | Samples::Comparison(_) | Samples::Pair(_) => runs
+                .for_each(|selected| {
+                    let rows = selected.run.rows.iter().take(selected.rows);
+                    rows.for_each(|row| self.emit_row(&selected.run, row, emit));
+                }),
         }
     }
 

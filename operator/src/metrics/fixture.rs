@@ -1,5 +1,6 @@
 //! Test runs with every kind of value in their status.
 
+use crds::quantity::Quantity;
 use crds::v1alpha1::BenchmarkRun;
 use serde_json::{Value, json};
 
@@ -97,49 +98,23 @@ fn condition(name: &str, status: &str, reason: &str) -> Value {
 pub(crate) fn arm(arm: &str, size: u64) -> Value {
     json!({
         "scenario": "small", "sizeBytes": size, "arm": arm, "validRounds": 6, "validity": "Valid",
-        "minNanos": 3900, "p50Nanos": 4130, "p95Nanos": 5000, "p99Nanos": 6000, "p999Nanos": 70_000,
-        "maxNanos": 2_000_000, "bytesPerSecond": 15_496_368, "completionsPerSecond": 242_130,
-        "cpuNanosPerGib": 138_500_000_000_u64,
+        "values": {
+            "latencyMinNanos": 3900, "latencyP50Nanos": 4130, "latencyP95Nanos": 5000, "latencyP99Nanos": 6000,
+            "latencyP999Nanos": 70_000, "latencyMaxNanos": 2_000_000, "bytesPerSecond": 15_496_368,
+            "completionsPerSecond": 242_130, "cpuNanosPerGib": 138_500_000_000_u64,
+        },
         "optimizations": [{"optimization": "Inject", "engagement": "Confirmed", "reason": "r"}],
     })
 }
 
-/// Adds directions, flushes, pings, flows, reads, a first batch, calls and a footprint to an arm's result.
+/// Adds a value of every quantity that an arm's result does not have, and the outcomes of calls and a footprint.
 fn with_observations(mut arm: Value) -> Value {
-    arm["directions"] = json!({
-        "initiatorBytesPerSecond": 2_000_000_000_u64, "targetBytesPerSecond": 1_000_000_000_u64,
-        "balancePpm": 500_000,
-    });
-    arm["flush"] = json!({"p50Nanos": 29_000, "maxNanos": 19_700_000});
-    arm["ping"] =
-        json!({"idleP99Nanos": 9000, "loadedP99Nanos": 27_000_000, "blockingPpm": 3_000_000_000_u64});
-    arm["call"] = json!({
-        "payload": "SmallInt", "section": "Successful", "hops": 2, "meanNanos": 31_000, "deviationNanos": 6000,
-        "hopNanos": 15_500, "memoryGrowthBytes": 4096,
-    });
-    arm["footprint"] = json!({
-        "section": "Successful", "consumers": 4, "baselineBytes": 9_000_000, "ownBytes": 600_000,
-        "consumerBytes": 4_800_000, "consumerRssBytes": 22_000_000, "tensorBytes": 16_777_216,
-        "savedBytes": 67_108_864, "savedPpm": 800_000, "slopeBytes": -12,
-    });
-    arm["flows"] = json!({
-        "slowestBytesPerSecond": 2_000_000, "medianBytesPerSecond": 3_000_000, "fastestBytesPerSecond": 4_000_000,
-        "slowestReceiverBytesPerSecond": 5_000_000, "fastestReceiverBytesPerSecond": 7_000_000,
-        "fairnessPpm": 980_000,
-    });
-    arm["disturbance"] = json!({"runQueuePpm": 12_000, "foreignCpuPpm": 380_000, "foreignBytes": 5_000_000});
-    arm["readBack"] = json!({"p50Nanos": 81_000, "p99Nanos": 250_000});
-    arm["firstBatchNanos"] = json!(1_400_000);
-    arm["reportedLatencyNanos"] = json!(22_100);
-    arm["reportedBytesPerSecond"] = json!(1_740_000_000);
-    arm["serving"] = json!({
-        "workers": 4, "workersWithoutVersion": 1, "versionLagMeanPpm": 320_000, "versionLagP50": 0, "versionLagP99": 3,
-        "versionLagMax": 4, "worstWorkerLagPpm": 350_000, "timeLagP50Nanos": 0, "timeLagP99Nanos": 190_000_000,
-        "timeLagMaxNanos": 230_000_000, "published": 60, "publishedNotDeliveredToAll": 7, "pushP50Nanos": 170_000_000,
-        "pushMaxNanos": 320_000_000, "pushBytesPerSecond": 60_000_000, "pullP50Nanos": 12_000_000, "storeLagPpm": 310_000,
-        "postLagPpm": 110_000, "originalStalenessPpm": 470_000, "coldSteps": 40, "coldNanos": 210_000_000, "torn": 2,
-        "datagramsSent": 5000, "datagramsLost": 50, "clockBoundNanos": 21_000,
-    });
+    for (quantity, value) in Quantity::ALL.into_iter().zip(1000..) {
+        let values = arm["values"].as_object_mut().unwrap();
+        values.entry(quantity.name()).or_insert(json!(value));
+    }
+    arm["call"] = json!({"payload": "SmallInt", "section": "Successful", "hops": 2});
+    arm["footprint"] = json!({"section": "Successful", "consumers": 4});
     arm
 }
 

@@ -6,17 +6,18 @@
 mod arm;
 mod comparison;
 mod metric;
+mod quantities;
 mod run;
-mod workload;
 
 pub use metric::{Emit, ResultMetric, Samples};
+pub use quantities::series_of;
 
 use super::RunValues;
 use super::values::Row;
 
 /// All result metrics, in exposition and documentation order.
 pub fn all() -> impl Iterator<Item = &'static ResultMetric> {
-    let of_arms = arm::METRICS.iter().chain(&workload::METRICS);
+    let of_arms = quantities::METRICS.iter().chain(&arm::METRICS);
     run::METRICS.iter().chain(of_arms).chain(&comparison::METRICS)
 }
 
@@ -25,7 +26,11 @@ pub(super) fn run_series_count(run: &RunValues) -> usize {
     let of_metric = |metric: &ResultMetric| match metric.samples {
         Samples::Run(samples) => count_samples(|emit| samples(run, emit)),
         Samples::OmittedSeries => 1,
-        Samples::OmittedRuns | Samples::Arm(_) | Samples::Comparison(_) | Samples::Pair(_) => 0,
+        Samples::OmittedRuns
+        | Samples::Quantities
+        | Samples::Arm(_)
+        | Samples::Comparison(_)
+        | Samples::Pair(_) => 0,
     };
     run::METRICS.iter().map(of_metric).sum()
 }
@@ -40,6 +45,7 @@ pub(super) fn row_series_count(row: &Row) -> usize {
 /// Emits the samples of `metric` for `row`.
 pub(super) fn emit_row(metric: &ResultMetric, row: &Row, emit: &mut Emit<'_>) {
     match (metric.samples, row) {
+        (Samples::Quantities, Row::Arm(arm)) => quantities::emit(metric.definition.name, arm, emit),
         (Samples::Arm(samples), Row::Arm(arm)) => samples(arm, emit),
         (Samples::Comparison(samples), Row::Comparison(comparison)) => samples(comparison, emit),
         (Samples::Pair(samples), Row::Pair(pair)) => samples(pair, emit),

@@ -11,7 +11,7 @@ use crds::v1alpha1::{ConditionType, FabricProof, Outcome, State};
 
 pub(super) use names::NameTable;
 pub use names::Names;
-pub use row::{ArmValues, ComparisonValues, OPTIMIZATIONS, ObservedValues, PairValues, QUANTILES, Row};
+pub use row::{ArmValues, ComparisonValues, OPTIMIZATIONS, PairValues, Row};
 
 /// Metric values of one run.
 #[derive(Clone, Debug, PartialEq)]

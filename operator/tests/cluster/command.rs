@@ -1,5 +1,6 @@
 //! Runs another project's benchmark between pods. The benchmark is in a separate image.
 
+use crds::quantity::Quantity;
 use crds::v1alpha1::{CaseValidity, FabricProof, State};
 
 use super::custom_images::load_image;
@@ -31,7 +32,9 @@ async fn compares_two_providers_with_a_benchmark_from_another_image() {
             "{result:?}"
         );
         assert!(
-            result.reported_latency_nanos.is_some_and(|nanos| nanos > 1000),
+            result
+                .value(Quantity::ReportedLatencyNanos)
+                .is_some_and(|nanos| nanos > 1000),
             "{result:?}"
         );
     }

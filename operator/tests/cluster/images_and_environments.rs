@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crds::quantity::Quantity;
 use crds::v1alpha1::{
     BenchmarkRunStatus, EnvVar, TransportSpec, Ucx, UcxEmulation, UcxTransport, Variant, Verdict,
 };
@@ -75,7 +76,7 @@ async fn variants_with_different_images_alternate_on_the_same_nodes() {
             let of_size = iterations
                 .entry((&result.scenario, result.size_bytes))
                 .or_default();
-            of_size.insert(result.iterations);
+            of_size.insert(result.value(Quantity::Iterations));
         }
     }
     assert!(

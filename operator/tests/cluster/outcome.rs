@@ -2,6 +2,7 @@
 //! workers request EFA devices and GPUs on two nodes.
 
 use campaign::collect::CaseOutcome;
+use crds::quantity::Quantity;
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, FabricProof, MemoryKind};
 use fabricbench_operator::run_controller::build::names;
@@ -192,18 +193,18 @@ fn assert_results_equal(report: &Value, status: &BenchmarkRunStatus) {
             result.valid_rounds as usize
         );
         for (field, value) in [
-            ("iterations", result.iterations.map(u64::from)),
-            ("minNanos", result.min_nanos),
-            ("maxNanos", result.max_nanos),
+            ("iterations", result.value(Quantity::Iterations)),
+            ("minNanos", result.value(Quantity::LatencyMinNanos)),
+            ("maxNanos", result.value(Quantity::LatencyMaxNanos)),
         ] {
             // A status that would be too long omits values.
             if value.is_some() || status.omitted_values.is_none() {
-                assert_eq!(one[field].as_u64(), value, "{field} of {one:#}");
+                assert_eq!(one[field].as_i64(), value, "{field} of {one:#}");
             }
         }
         let median = |metric: &str| one["metrics"][metric]["median"].as_f64();
-        let rate = median("Throughput").map(|rate| rate.round() as u64);
-        assert_eq!(rate, result.bytes_per_second, "{one:#}");
+        let rate = median("Throughput").map(|rate| rate.round() as i64);
+        assert_eq!(rate, result.value(Quantity::BytesPerSecond), "{one:#}");
         let proof = serde_json::to_value(result.fabric).unwrap();
         assert_eq!(one["fabric"]["proof"], proof);
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use crds::quantity::Quantity;
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus};
 use kube::api::PostParams;
 
@@ -44,10 +45,10 @@ async fn a_finished_run_is_measured_again_in_the_cluster_and_on_this_machine() {
 }
 
 /// Number of operations of each scenario, size and arm.
-fn operations(status: &BenchmarkRunStatus) -> BTreeMap<(&str, u64, &str), u32> {
+fn operations(status: &BenchmarkRunStatus) -> BTreeMap<(&str, u64, &str), i64> {
     let results = status.results.iter().map(|one| {
         let key = (one.scenario.as_str(), one.size_bytes, one.arm.as_str());
-        (key, one.iterations.unwrap())
+        (key, one.value(Quantity::Iterations).unwrap())
     });
     let operations: BTreeMap<_, _> = results.collect();
     assert!(!operations.is_empty());

@@ -1,5 +1,6 @@
 //! Runs the call and memory footprint examples in pods.
 
+use crds::quantity::Quantity;
 use crds::units::Size;
 use crds::v1alpha1::{ArmResult, BenchmarkRun, BenchmarkRunStatus, CallSection, FabricProof};
 
@@ -60,7 +61,11 @@ async fn calls_stay_in_a_pod_or_cross_the_fabric() {
         assert_successful(one);
         assert_eq!(one.fabric, None, "{one:?}");
     }
-    let p50 = |arm| result(&status, "large-data", 50_000_000, arm).p50_nanos.unwrap();
+    let p50 = |arm| {
+        result(&status, "large-data", 50_000_000, arm)
+            .value(Quantity::LatencyP50Nanos)
+            .unwrap()
+    };
     assert!(p50("shared-memory") * 5 < p50("unix-socket"));
     let run = short_example("rpc-transports");
     namespace.create(&run).await;
@@ -72,7 +77,10 @@ async fn calls_stay_in_a_pod_or_cross_the_fabric() {
             ["unix-socket", "tcp", "local"].contains(&one.arm.as_str()) || one.arm.starts_with("control");
         let expected = (!is_local).then_some(FabricProof::Verified);
         assert_eq!(one.fabric, expected, "{one:?}");
-        println!("{} {} {}: {:?}", one.scenario, one.size_bytes, one.arm, one.call);
+        println!(
+            "{} {} {}: {:?}",
+            one.scenario, one.size_bytes, one.arm, one.values
+        );
     }
     namespace.delete().await;
 }
@@ -100,7 +108,7 @@ async fn consumers_in_a_pod_share_a_tensor() {
             (CallSection::Successful, 2),
             "{one:?}"
         );
-        let copies = found.tensor_bytes.unwrap() as f64 / one.size_bytes as f64;
+        let copies = one.value(Quantity::FootprintTensorBytes).unwrap() as f64 / one.size_bytes as f64;
         let expected = if one.arm == "shared" {
             1.0
         } else {

@@ -1,5 +1,6 @@
 //! The segment transfer examples between pods, over UCX and libfabric.
 
+use crds::quantity::Quantity;
 use crds::units;
 use crds::v1alpha1::{ArmResult, BenchmarkRun, FabricProof};
 
@@ -40,12 +41,8 @@ async fn segment_transfers_run_between_pods() {
         }
         for result in results {
             println!(
-                "{scenario} {} B {}: {:?} B/s, first batch {:?} ns, reads {:?}",
-                result.size_bytes,
-                result.arm,
-                result.bytes_per_second,
-                result.first_batch_nanos,
-                result.read_back
+                "{scenario} {} B {}: {:?}",
+                result.size_bytes, result.arm, result.values
             );
             assert_eq!(
                 (result.valid_rounds, result.fabric),
@@ -53,11 +50,12 @@ async fn segment_transfers_run_between_pods() {
                 "{result:?}"
             );
             assert!(
-                result.bytes_per_second.is_some() && result.first_batch_nanos.is_some(),
+                result.value(Quantity::BytesPerSecond).is_some()
+                    && result.value(Quantity::FirstBatchNanos).is_some(),
                 "{result:?}"
             );
             assert_eq!(
-                result.read_back.is_some(),
+                result.value(Quantity::ReadBackP50Nanos).is_some(),
                 scenario == "segment-mix",
                 "{result:?}"
             );

@@ -1,5 +1,6 @@
 //! The Starway examples between pods, over UCX and libfabric.
 
+use crds::quantity::Quantity;
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRun, FabricProof, MemoryKind, ScenarioWorkload};
 
@@ -53,17 +54,26 @@ async fn starway_scenarios_run_between_pods() {
     let result = |scenario, arm| result(&status, scenario, arm);
     for arm in ["ucx", "libfabric"] {
         let flag = result("pingpong-flag", arm);
-        println!("{arm}: flag {:?} ns", flag.mean_round_trip_nanos);
-        assert!(flag.mean_round_trip_nanos.is_some(), "{flag:?}");
+        println!("{arm}: flag {:?} ns", flag.value(Quantity::MeanRoundTripNanos));
+        assert!(flag.value(Quantity::MeanRoundTripNanos).is_some(), "{flag:?}");
         let messages = result("small-messages", arm);
-        println!("{arm}: {:?} messages/s", messages.completions_per_second);
-        assert!(messages.completions_per_second.is_some(), "{messages:?}");
+        println!(
+            "{arm}: {:?} messages/s",
+            messages.value(Quantity::CompletionsPerSecond)
+        );
+        assert!(
+            messages.value(Quantity::CompletionsPerSecond).is_some(),
+            "{messages:?}"
+        );
         let duplex = result("streaming-duplex", arm);
-        println!("{arm}: {:?} {:?}", duplex.directions, duplex.ping);
-        assert!(duplex.directions.is_some() && duplex.ping.is_some(), "{duplex:?}");
+        println!("{arm}: {:?}", duplex.values);
+        for quantity in [Quantity::DirectionsBalancePpm, Quantity::PingLoadedP99Nanos] {
+            assert!(duplex.value(quantity).is_some(), "{duplex:?}");
+        }
         let array = result("large-array", arm);
-        println!("{arm}: {:?} B/s, flush {:?}", array.bytes_per_second, array.flush);
-        assert_eq!(array.flush.is_some(), arm == "ucx", "{array:?}");
+        println!("{arm}: {:?}", array.values);
+        let flush = array.value(Quantity::FlushP50Nanos);
+        assert_eq!(flush.is_some(), arm == "ucx", "{array:?}");
     }
     for result in &status.results {
         assert_eq!(

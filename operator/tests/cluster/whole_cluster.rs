@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crds::quantity::Quantity;
 use crds::units;
 use crds::v1alpha1::{CaseValidity, FabricProof};
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
@@ -96,13 +97,14 @@ async fn four_senders_transfer_to_one_receiver_at_the_same_time() {
             (CaseValidity::Valid, 2, Some(FabricProof::Verified)),
             "{result:?}"
         );
-        let flows = result.flows.unwrap();
-        println!("{arm}: {flows:?}");
+        let flow = |quantity| result.value(quantity).unwrap();
+        println!("{arm}: {:?}", result.values);
         // The only receiver gets the bytes of all four flows. The rates are medians over the rounds, so their sum is
         // not exact.
         assert!(
-            flows.slowest_receiver_bytes_per_second > 3 * flows.slowest_bytes_per_second,
-            "{flows:?}"
+            flow(Quantity::FlowsSlowestReceiverBytesPerSecond)
+                > 3 * flow(Quantity::FlowsSlowestBytesPerSecond),
+            "{result:?}"
         );
     }
     namespace.delete().await;
@@ -184,9 +186,9 @@ async fn four_nodes_read_parameters_from_a_shared_file_system() {
         ("push", FabricProof::Verified),
     ] {
         let result = result(&status, scenario, "tcp");
-        println!("{scenario}: {:?} ns, {:?}", result.p50_nanos, result.serving);
-        let serving = result.serving.as_ref().unwrap();
-        assert_eq!((serving.workers, result.valid_rounds), (4, 2), "{result:?}");
+        println!("{scenario}: {:?}", result.values);
+        let workers = result.value(Quantity::ServingWorkers);
+        assert_eq!((workers, result.valid_rounds), (Some(4), 2), "{result:?}");
         assert_eq!(result.fabric, Some(proof), "{result:?}");
     }
     store.assert_empty();
@@ -210,10 +212,13 @@ async fn one_and_three_jobs_share_a_store() {
         let status = namespace.wait_for_completion(&name).await;
         for scenario in ["filesystem", "push"] {
             let result = result(&status, scenario, "tcp");
-            let serving = result.serving.as_ref().unwrap();
-            println!("{name}, {scenario}: {serving:?}");
-            assert_eq!((serving.workers, result.valid_rounds), (2, 1), "{result:?}");
-            assert!(serving.push_p50_nanos.is_some(), "{serving:?}");
+            println!("{name}, {scenario}: {:?}", result.values);
+            let workers = result.value(Quantity::ServingWorkers);
+            assert_eq!((workers, result.valid_rounds), (Some(2), 1), "{result:?}");
+            assert!(
+                result.value(Quantity::ServingPushP50Nanos).is_some(),
+                "{result:?}"
+            );
         }
     }
     store.assert_empty();

@@ -169,7 +169,7 @@ async fn altered_status_of_a_complete_run_is_noticed() {
         ("/verdict", json!("invented")),
         ("/placement/nodes/0", json!("node-7")),
         ("/progress/blocksDone", json!(1)),
-        ("/results/0/p50Nanos", json!(1)),
+        ("/results/0/values/latencyP50Nanos", json!(1)),
         ("/comparisons/0/effectPpm", json!(-900_000)),
         ("/environment/kernels/0", json!("6.0")),
         ("/fabric/reason", json!("invented")),

@@ -21,7 +21,11 @@ fn finished_status() -> Value {
         "progress": {"blocksDone": 12, "blocksTotal": 12, "text": "12/12"},
         "results": [{
             "scenario": "small", "sizeBytes": 64, "arm": "fi-inject", "validRounds": 6, "validity": "Valid",
-            "p50Nanos": 4130,
+            "values": {"latencyP50Nanos": 4130},
+        }, {
+            // As an earlier release wrote it.
+            "scenario": "calls", "sizeBytes": 8, "arm": "earlier", "validRounds": 6, "validity": "Valid", "p50Nanos": 5120,
+            "call": {"payload": "SmallInt", "section": "Successful", "hops": 2, "meanNanos": 6000},
         }],
         "comparisons": [{
             "scenario": "small", "sizeBytes": 64, "arm": "fi-inject", "metric": "LatencyP50", "primary": true,
@@ -58,6 +62,10 @@ async fn leader_exports_results_until_the_run_is_deleted() {
         (exported[&latency], exported[&verdict], exported[&outcome]),
         (4.13e-6, 1.0, 1.0)
     );
+    let earlier = format!("{run_labels},scenario=\"calls\",size_bytes=\"8\",arm=\"earlier\"");
+    let p50 = format!("fabricbench_arm_latency_seconds{{{earlier},quantile_level=\"0.5\"}}");
+    let mean = format!("fabricbench_arm_call_seconds{{{earlier},statistic=\"mean\"}}");
+    assert_eq!((exported[&p50], exported[&mean]), (5.12e-6, 6e-6));
     assert!(
         follower
             .metrics()

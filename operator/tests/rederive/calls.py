@@ -43,8 +43,8 @@ def payload_messages(scenario, length):
     return sum(number <= scenario.hops or length in ECHOED for number in range(1, 2 * scenario.hops, 2))
 
 
-def check(run, key, cases, valid, stored, tally):
-    """Compares the values of calls. `stored` is None if the status omits the result."""
+def check(run, key, cases, valid, stored, values, tally):
+    """Compares the outcome and the values of calls. `stored` is None if the status omits the result."""
     scenario = run.plan.scenario(key[0])
     if scenario.kind != "rpc" or not cases:
         tally.compare("call", f"results {key} call", stored, None)
@@ -63,12 +63,12 @@ def check(run, key, cases, valid, stored, tally):
     is_below = [bool(reading) and value is not None and value < 2 * reading for value in (mean, median(valid))]
     clock = reading if any(is_below) else None
     hop = None if scenario.rate or any(is_below) else mean and mean / scenario.hops
-    values = {"meanNanos": mean, "deviationNanos": deviation, "clockNanos": clock, "hopNanos": hop}
-    for field, derived in values.items():
+    times = {"meanNanos": mean, "deviationNanos": deviation, "clockNanos": clock, "hopNanos": hop}
+    for field, derived in times.items():
         derived = None if derived is None else math.floor(derived + 0.5)
-        tally.compare("call", f"{where}{field}", stored.get(field), derived, ROUNDING)
+        tally.compare("call", f"results {key} {values.name(field)}", values.get(field), derived, ROUNDING)
     grown = [growth(one["call"]) for one in posted if one["call"].get("memoryAfterBytes") is not None]
-    tally.compare("call", f"{where}memoryGrowthBytes", stored.get("memoryGrowthBytes"), max(grown, default=None))
+    tally.compare("call", f"results {key} callMemoryGrowthBytes", values.get("memoryGrowthBytes"), max(grown, default=None))
 
 
 def median(valid):

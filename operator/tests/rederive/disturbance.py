@@ -1,8 +1,10 @@
 """Other work on the machines and interfaces in the valid cases of an arm at a size."""
 
+FIELDS = ("runQueuePpm", "foreignCpuPpm", "foreignBytes")
+
 
 def derive(run, key):
-    """The fields of `disturbance` in a result; None if nothing is known."""
+    """The values by field; None if nothing is known."""
     cases = [case for case in run.valid(key) if case.measured]
     queues, foreign = [], []
     for number in (0, 1):

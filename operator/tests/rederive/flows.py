@@ -71,17 +71,16 @@ def invalidate_others(cases):
             case.reasons.append("FlowInvalid")
 
 
-def check(run, key, stored, tally):
+def check(run, key, group, tally):
     """Compares the flow rates in the status with the valid cases."""
-    where, flows = f"results {key} flows", stored.get("flows") or {}
     # A trainer's flows deliver the same versions, so their rates are not results.
     have_rates = run.plan.many_to_many and not run.plan.scenario(key[0]).mode
     for field, derived in derive(run.valid(key) if have_rates else []).items():
-        tally.compare("flow", f"{where}.{field}", flows.get(field), derived, ROUNDING)
+        tally.compare("flow", f"results {key} {group.name(field)}", group.get(field), derived, ROUNDING)
 
 
 def derive(valid):
-    """The values of `flows` in a result."""
+    """The values of the flows by field."""
     of_flow, of_receiver, fairness = collections.defaultdict(list), collections.defaultdict(list), []
     rounds = collections.defaultdict(dict)
     for case in valid:

@@ -26,8 +26,8 @@ def expanded(scenario):
     ]
 
 
-def check(run, key, cases, stored, tally):
-    """Compares a footprint's values. `stored` is None if the status omits the result."""
+def check(run, key, cases, stored, group, tally):
+    """Compares a footprint's outcome and values. `stored` is None if the status omits the result."""
     scenario = run.plan.scenario(key[0])
     if scenario.kind != "footprint" or not cases:
         tally.compare("footprint", f"results {key} footprint", stored, None)
@@ -40,7 +40,7 @@ def check(run, key, cases, stored, tally):
         tally.compare("footprint", f"{where}consumers", stored["consumers"], scenario.consumers)
     for field, derived in values(run, key, scenario.consumers).items():
         derived = None if derived is None else math.floor(derived + 0.5)
-        tally.compare("footprint", f"{where}{field}", stored.get(field), derived, ROUNDING)
+        tally.compare("footprint", f"results {key} {group.name(field)}", group.get(field), derived, ROUNDING)
 
 
 def values(run, key, consumers):
@@ -61,6 +61,7 @@ def values(run, key, consumers):
     saved = None if tensor is None else max(copies - tensor, 0)
     return {
         "baselineBytes": median("baselinePssBytes"),
+        "baselineRssBytes": median("baselineRssBytes"),
         "ownBytes": of_one("ownPssBytes"),
         "ownMinBytes": known("ownPssMinBytes"),
         "ownMaxBytes": known("ownPssMaxBytes"),

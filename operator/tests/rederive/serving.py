@@ -38,7 +38,7 @@ def workload(given, receivers):
 
 
 def derive(scenario, length, valid):
-    """The fields of `serving` in the status; empty if there is no valid case."""
+    """The values of the staleness by field; empty if there is no valid case."""
     cases = [case for case in valid if case.sides[1].get("serving")]
     reports = [case.sides[1]["serving"] for case in cases]
     if not reports:

@@ -109,8 +109,13 @@ pub(super) fn difference(
         .iter()
         .map(|derived| serde_json::to_value(derived).unwrap_or_default())
         .collect();
+    // An earlier release had a field for each value of a result.
+    let mut written = written.clone();
+    if let Some(results) = written.get_mut("results") {
+        *results = serde_json::to_value(&typed.results).unwrap_or_default();
+    }
     let differences = possible.iter().map(|derived| {
-        let mut differences = json_differences("status", written, derived);
+        let mut differences = json_differences("status", &written, derived);
         differences.retain(|difference| {
             let field = field(&difference.path);
             is_determined(&field, in_cluster)

@@ -3,8 +3,9 @@
 use std::process::Command;
 use std::time::Duration;
 
+use crds::quantity::Quantity;
 use crds::record::{CaseResult, FailureReason, FootprintReport};
-use crds::v1alpha1::{CallCause, CallSection, FootprintResult};
+use crds::v1alpha1::{ArmResult, CallCause, CallSection, FootprintResult};
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 
 use super::cgroup::Cgroup;
@@ -55,14 +56,21 @@ fn measure(footprint: &str, rounds: u32) -> StoredRun {
         );
     }
     for one in &stored.status().results {
-        assert_eq!((one.bytes_per_second, one.cpu_percent), (None, None), "{one:?}");
+        assert_eq!(
+            (
+                one.value(Quantity::BytesPerSecond),
+                one.value(Quantity::CpuPercent)
+            ),
+            (None, None),
+            "{one:?}"
+        );
     }
     stored
 }
 
-fn result(stored: &StoredRun, arm: &str) -> FootprintResult {
+fn result<'a>(stored: &'a StoredRun, arm: &str) -> &'a ArmResult {
     let mut results = stored.status().results.iter();
-    results.find(|one| one.arm == arm).unwrap().footprint.unwrap()
+    results.find(|one| one.arm == arm).unwrap()
 }
 
 #[test]
@@ -71,29 +79,44 @@ fn copies_and_shared_tensors_use_the_expected_memory() {
     assert_eq!(stored.failures(), Vec::new());
     let size = 16 << 20;
     let (copied, shared) = (result(&stored, "copied"), result(&stored, "shared"));
-    for one in [&copied, &shared] {
-        assert_eq!(
-            (one.section, one.cause, one.consumers),
-            (CallSection::Successful, None, 4)
-        );
+    for one in [copied, shared] {
+        let expected = FootprintResult {
+            section: CallSection::Successful,
+            cause: None,
+            consumers: 4,
+        };
+        assert_eq!(one.footprint, Some(expected));
         // Every process has the whole tensor resident.
-        assert!(one.consumer_rss_bytes.unwrap() > size, "{one:?}");
-        assert!(one.own_bytes.unwrap() < size, "{one:?}");
+        assert!(
+            one.value(Quantity::FootprintConsumerRssBytes).unwrap() > size,
+            "{one:?}"
+        );
+        assert!(one.value(Quantity::FootprintOwnBytes).unwrap() < size, "{one:?}");
         // The memory of each distribution is freed.
-        assert!(one.slope_bytes.unwrap().unsigned_abs() < size / 8, "{one:?}");
+        assert!(
+            one.value(Quantity::FootprintSlopeBytes).unwrap().abs() < size / 8,
+            "{one:?}"
+        );
     }
     assert_eq!(
-        (copied.tensor_bytes, copied.saved_bytes),
+        (
+            copied.value(Quantity::FootprintTensorBytes),
+            copied.value(Quantity::FootprintSavedBytes)
+        ),
         (Some(5 * size), Some(0))
     );
     assert_eq!(
-        (copied.saved_ppm, shared.saved_ppm.map(per_mille)),
+        (
+            copied.value(Quantity::FootprintSavedPpm),
+            shared.value(Quantity::FootprintSavedPpm).map(per_mille)
+        ),
         (Some(0), Some(800))
     );
-    assert!(is_one_copy(&shared, size), "{shared:?}");
-    assert!(copied.consumer_bytes.unwrap() > size);
+    assert!(is_one_copy(shared, size), "{shared:?}");
+    assert!(copied.value(Quantity::FootprintConsumerBytes).unwrap() > size);
     // A consumer's Pss includes its share of the tensor, and its Rss includes the whole tensor.
-    let of_tensor = shared.consumer_bytes.unwrap() - shared.own_bytes.unwrap();
+    let of_tensor = shared.value(Quantity::FootprintConsumerBytes).unwrap()
+        - shared.value(Quantity::FootprintOwnBytes).unwrap();
     assert!((size / 5..size / 4).contains(&of_tensor), "{shared:?}");
     let mut comparisons = stored.status().comparisons.iter();
     let verdict = comparisons.find(|one| one.primary).unwrap();
@@ -120,9 +143,16 @@ fn hundred_consumers_share_one_tensor() {
     stored.assert_complete();
     let found = result(&stored, "shared");
     println!("{found:?}");
-    assert_eq!((found.section, found.consumers), (CallSection::Successful, 100));
-    assert!(is_one_copy(&found, 256 << 20), "{found:?}");
-    assert!(found.consumer_rss_bytes.unwrap() >= 256 << 20, "{found:?}");
+    let footprint = found.footprint.unwrap();
+    assert_eq!(
+        (footprint.section, footprint.consumers),
+        (CallSection::Successful, 100)
+    );
+    assert!(is_one_copy(found, 256 << 20), "{found:?}");
+    assert!(
+        found.value(Quantity::FootprintConsumerRssBytes).unwrap() >= 256 << 20,
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -175,13 +205,13 @@ fn stable_pss(consumers: &[Process], size: u64) -> Option<u64> {
 }
 
 /// Whether only one copy of the tensor is in memory. The kernel rounds the share of each process down to 1 KiB.
-fn is_one_copy(found: &FootprintResult, size: u64) -> bool {
-    let copies = found.tensor_bytes.unwrap() as f64 / size as f64;
+fn is_one_copy(found: &ArmResult, size: i64) -> bool {
+    let copies = found.value(Quantity::FootprintTensorBytes).unwrap() as f64 / size as f64;
     (0.99..=1.01).contains(&copies)
 }
 
 /// Converts parts per million to parts per thousand, rounded.
-fn per_mille(ppm: u64) -> u64 {
+fn per_mille(ppm: i64) -> i64 {
     (ppm + 500) / 1000
 }
 
@@ -219,9 +249,17 @@ fn copies_that_exceed_the_cgroup_limit_are_rejected() {
     stored.assert_complete();
     let (copied, shared) = (result(&stored, "copied"), result(&stored, "shared"));
     let expected = (CallSection::Skipped, Some(CallCause::NotEnoughMemory), None);
-    assert_eq!((copied.section, copied.cause, copied.tensor_bytes), expected);
-    assert_eq!(shared.section, CallSection::Successful);
-    assert!(is_one_copy(&shared, 64 << 20), "{shared:?}");
+    let section = |result: &ArmResult| result.footprint.unwrap().section;
+    assert_eq!(
+        (
+            section(copied),
+            copied.footprint.unwrap().cause,
+            copied.value(Quantity::FootprintTensorBytes)
+        ),
+        expected
+    );
+    assert_eq!(section(shared), CallSection::Successful);
+    assert!(is_one_copy(shared, 64 << 20), "{shared:?}");
     let directory = dir.run_dir("memory");
     let mut command = fabricbench(["report", directory.to_str().unwrap(), "--format", "junit"]);
     let report = String::from_utf8(command.output().unwrap().stdout).unwrap();

@@ -3,15 +3,16 @@
 
 use std::process::Command;
 
+use crds::quantity::Quantity;
 use crds::record::{Record, WarningReason};
-use crds::v1alpha1::{CallSection, FootprintResult};
+use crds::v1alpha1::{ArmResult, CallSection};
 
 use super::{assert_successful, result};
 use crate::harness::{RunningCommand, TestDir, workspace};
 use crate::stored_run::StoredRun;
 
 /// Bytes of an allocation of 1 MiB: whole pages of 64 KiB, and one page for the alignment.
-const ALLOCATED_MIB: u64 = (1 << 20) + (64 << 10);
+const ALLOCATED_MIB: i64 = (1 << 20) + (64 << 10);
 
 /// Compiles the driver in the directory of the runner that it returns. Prints a message and returns `None` if there is no
 /// C compiler.
@@ -104,22 +105,31 @@ fn footprints_contain_the_gpu_memory_of_copies_and_of_shared_tensors() {
     let Some(stored) = measure("vram", spec) else {
         return;
     };
-    let footprint = |scenario, arm| -> FootprintResult {
-        let found = result(&stored, scenario, 1 << 20, arm).footprint.unwrap();
-        assert_eq!(found.section, CallSection::Successful);
+    let footprint = |scenario, arm| -> ArmResult {
+        let found = result(&stored, scenario, 1 << 20, arm);
+        assert_eq!(found.footprint.unwrap().section, CallSection::Successful);
         found
     };
     for (scenario, consumers) in [("vram-1", 1), ("vram-3", 3)] {
         let (copied, shared) = (footprint(scenario, "copied"), footprint(scenario, "shared"));
-        assert_eq!(copied.consumers, consumers);
-        let consumers = u64::from(consumers);
+        assert_eq!(copied.footprint.unwrap().consumers, consumers);
+        let consumers = i64::from(consumers);
         // The host has one copy, and each consumer has one if it does not share the host's.
-        assert_eq!(copied.vram_bytes, Some((consumers + 1) * ALLOCATED_MIB));
-        assert_eq!(shared.vram_bytes, Some(ALLOCATED_MIB));
-        assert_eq!(copied.tensor_bytes, Some((1 << 20) + consumers * ALLOCATED_MIB));
-        assert_eq!(shared.tensor_bytes, Some(1 << 20));
-        assert_eq!(copied.saved_bytes, Some(0));
-        assert_eq!(shared.saved_bytes, Some(consumers << 20));
+        assert_eq!(
+            copied.value(Quantity::FootprintVramBytes),
+            Some((consumers + 1) * ALLOCATED_MIB)
+        );
+        assert_eq!(shared.value(Quantity::FootprintVramBytes), Some(ALLOCATED_MIB));
+        assert_eq!(
+            copied.value(Quantity::FootprintTensorBytes),
+            Some((1 << 20) + consumers * ALLOCATED_MIB)
+        );
+        assert_eq!(shared.value(Quantity::FootprintTensorBytes), Some(1 << 20));
+        assert_eq!(copied.value(Quantity::FootprintSavedBytes), Some(0));
+        assert_eq!(shared.value(Quantity::FootprintSavedBytes), Some(consumers << 20));
     }
-    assert_eq!(footprint("ram", "copied").vram_bytes, None);
+    assert_eq!(
+        footprint("ram", "copied").value(Quantity::FootprintVramBytes),
+        None
+    );
 }

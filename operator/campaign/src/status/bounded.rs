@@ -18,10 +18,8 @@
 //! 11. Comparisons are omitted: negative controls first, then `NoChange`, then `Inconclusive` and comparisons without a
 //!     verdict, then the others. Each group starts with its last comparison.
 
-use crds::v1alpha1::{
-    ArmResult, BenchmarkRunStatus, ComparisonResult, DisturbanceResult, FootprintResult, ServingResult,
-    Verdict,
-};
+use crds::quantity::Priority;
+use crds::v1alpha1::{ArmResult, BenchmarkRunStatus, ComparisonResult, Verdict};
 use serde::Serialize;
 
 use crate::format::clipped;
@@ -122,121 +120,7 @@ fn count_values(status: &BenchmarkRunStatus) -> u32 {
 
 /// Number of measured values in a result.
 pub(super) fn count_result_values(result: &ArmResult) -> u32 {
-    let numbers = [
-        result.p50_nanos,
-        result.p95_nanos,
-        result.p99_nanos,
-        result.p999_nanos,
-        result.min_nanos,
-        result.max_nanos,
-        result.bytes_per_second,
-        result.completions_per_second,
-        result.cpu_nanos_per_gib,
-        result.mean_round_trip_nanos,
-        result.ping.and_then(|ping| ping.idle_p99_nanos),
-        result.ping.and_then(|ping| ping.loaded_p99_nanos),
-        result.ping.and_then(|ping| ping.blocking_ppm),
-        result.read_back.map(|read_back| read_back.p50_nanos),
-        result.read_back.and_then(|read_back| read_back.p99_nanos),
-        result.first_batch_nanos,
-        result.reported_latency_nanos,
-        result.reported_bytes_per_second,
-        result.call.and_then(|call| call.mean_nanos),
-        result.call.and_then(|call| call.deviation_nanos),
-        result.call.and_then(|call| call.clock_nanos),
-        result.call.and_then(|call| call.hop_nanos),
-        result.call.and_then(|call| call.memory_growth_bytes),
-    ];
-    let counts = usize::from(result.cpu_percent.is_some())
-        + usize::from(result.iterations.is_some())
-        + 3 * usize::from(result.directions.is_some())
-        + 2 * usize::from(result.flush.is_some())
-        + result.protocols.len()
-        + result.serving.as_ref().map_or(0, count_serving_values)
-        + 6 * usize::from(result.flows.is_some())
-        + result.disturbance.map_or(0, count_disturbance_values);
-    let footprint = result.footprint.as_ref().map_or(0, count_footprint_values);
-    (numbers.iter().flatten().count() + counts + footprint) as u32
-}
-
-fn count_disturbance_values(disturbance: DisturbanceResult) -> usize {
-    let DisturbanceResult {
-        run_queue_ppm,
-        foreign_cpu_ppm,
-        foreign_bytes,
-    } = disturbance;
-    [run_queue_ppm, foreign_cpu_ppm, foreign_bytes]
-        .iter()
-        .flatten()
-        .count()
-}
-
-fn count_footprint_values(footprint: &FootprintResult) -> usize {
-    let numbers = [
-        footprint.baseline_bytes,
-        footprint.own_bytes,
-        footprint.consumer_bytes,
-        footprint.consumer_rss_bytes,
-        footprint.tensor_bytes,
-        footprint.vram_bytes,
-        footprint.saved_bytes,
-        footprint.saved_ppm,
-    ];
-    numbers.iter().flatten().count() + usize::from(footprint.slope_bytes.is_some())
-}
-
-/// Number of measured parameter serving values. The number of workers is not a measured value.
-fn count_serving_values(serving: &ServingResult) -> usize {
-    let ServingResult {
-        workers: _,
-        workers_without_version: _,
-        version_lag_mean_ppm,
-        version_lag_p50,
-        version_lag_p99,
-        version_lag_max,
-        worst_worker_lag_ppm,
-        time_lag_p50_nanos,
-        time_lag_p99_nanos,
-        time_lag_max_nanos,
-        published: _,
-        published_not_delivered_to_all,
-        push_p50_nanos,
-        push_max_nanos,
-        push_bytes_per_second,
-        pull_p50_nanos,
-        store_lag_ppm,
-        post_lag_ppm,
-        original_staleness_ppm,
-        cold_steps: _,
-        cold_nanos: _,
-        torn: _,
-        datagrams_sent,
-        datagrams_lost,
-        clock_bound_nanos: _,
-    } = serving;
-    let optional = [
-        version_lag_mean_ppm,
-        version_lag_p50,
-        version_lag_p99,
-        version_lag_max,
-        worst_worker_lag_ppm,
-        time_lag_p50_nanos,
-        time_lag_p99_nanos,
-        time_lag_max_nanos,
-        published_not_delivered_to_all,
-        push_p50_nanos,
-        push_max_nanos,
-        push_bytes_per_second,
-        pull_p50_nanos,
-        store_lag_ppm,
-        post_lag_ppm,
-        original_staleness_ppm,
-        datagrams_sent,
-        datagrams_lost,
-    ];
-    // The workers without a version, the published versions, the steps and the time before the first version, the torn
-    // versions, and the clock error bound.
-    6 + optional.into_iter().flatten().count()
+    (result.values.len() + result.protocols.len()) as u32
 }
 
 /// Number of measured values in a comparison.
@@ -306,8 +190,15 @@ fn shorten_messages(status: &mut BenchmarkRunStatus) {
 }
 
 fn drop_disturbances(status: &mut BenchmarkRunStatus) {
+    keep_values_above(Priority::Disturbance, status);
+}
+
+/// Omits the values of all quantities with at most this priority.
+fn keep_values_above(priority: Priority, status: &mut BenchmarkRunStatus) {
     for result in &mut status.results {
-        result.disturbance = None;
+        result
+            .values
+            .retain(|quantity| quantity.definition().priority > priority);
     }
 }
 
@@ -326,84 +217,13 @@ fn drop_factor_reasons(status: &mut BenchmarkRunStatus) {
 }
 
 fn drop_iterations(status: &mut BenchmarkRunStatus) {
-    for result in &mut status.results {
-        result.iterations = None;
-    }
+    keep_values_above(Priority::Iterations, status);
 }
 
 fn thin_results(status: &mut BenchmarkRunStatus) {
+    keep_values_above(Priority::Detail, status);
     for result in &mut status.results {
-        let ArmResult {
-            scenario: _,
-            size_bytes: _,
-            arm: _,
-            valid_rounds: _,
-            iterations: _,
-            validity: _,
-            reason: _,
-            p50_nanos: _,
-            p95_nanos,
-            p99_nanos: _,
-            p999_nanos,
-            min_nanos,
-            max_nanos,
-            bytes_per_second: _,
-            completions_per_second,
-            cpu_nanos_per_gib,
-            cpu_percent,
-            mean_round_trip_nanos,
-            directions,
-            flush,
-            ping,
-            call,
-            footprint,
-            reported_latency_nanos: _,
-            reported_bytes_per_second: _,
-            flows,
-            read_back,
-            first_batch_nanos,
-            serving,
-            optimizations: _,
-            fabric: _,
-            disturbance: _,
-            emulated: _,
-            protocols,
-        } = result;
-        for number in [
-            p95_nanos,
-            p999_nanos,
-            min_nanos,
-            max_nanos,
-            completions_per_second,
-            cpu_nanos_per_gib,
-            mean_round_trip_nanos,
-            first_batch_nanos,
-        ] {
-            *number = None;
-        }
-        *cpu_percent = None;
-        (*directions, *flush, *ping) = (None, None, None);
-        (*flows, *read_back, *serving) = (None, None, None);
-        if let Some(call) = call {
-            (call.mean_nanos, call.deviation_nanos) = (None, None);
-            (call.clock_nanos, call.hop_nanos) = (None, None);
-            call.memory_growth_bytes = None;
-        }
-        if let Some(footprint) = footprint {
-            *footprint = FootprintResult {
-                baseline_bytes: None,
-                own_bytes: None,
-                consumer_bytes: None,
-                consumer_rss_bytes: None,
-                tensor_bytes: None,
-                vram_bytes: None,
-                saved_bytes: None,
-                saved_ppm: None,
-                slope_bytes: None,
-                ..*footprint
-            };
-        }
-        protocols.clear();
+        result.protocols.clear();
     }
 }
 

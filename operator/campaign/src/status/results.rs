@@ -3,10 +3,9 @@
 
 use crds::record::ProtocolUse;
 use crds::v1alpha1::{
-    ArmResult, CallResult, CaseValidity, ComparisonEnd, ComparisonResult, DirectionsResult,
-    DisturbanceResult, ExpectationResult, FactorEffectResult, FlowsResult, FlushResult, FootprintResult,
-    InconclusiveReason, KneePosition, Metric, NodeResult, OptimizationResult, PairResult, PingResult,
-    ProtocolResult, ReadBackResult, ServingResult, SweepKnee, SweepPoint, SweepResult, WithheldReason,
+    ArmResult, CallResult, CaseValidity, ComparisonEnd, ComparisonResult, ExpectationResult,
+    FactorEffectResult, FootprintResult, InconclusiveReason, KneePosition, NodeResult, OptimizationResult,
+    PairResult, ProtocolResult, SweepKnee, SweepPoint, SweepResult, WithheldReason,
 };
 
 use super::bounded::{count_comparison_values, count_result_values};
@@ -14,14 +13,12 @@ use super::{MAX_FACTOR_EFFECTS, MAX_NODES, MAX_PAIRS, MAX_PROTOCOLS, MAX_RESULTS
 use crate::compare::{Comparison, Comparisons, FactorEffect, Inconclusive, Withheld};
 use crate::format::clipped;
 use crate::plan::Plan;
-use crate::stats::{RoundsToSettle, median_of, percent_change};
+use crate::stats::{RoundsToSettle, percent_change};
 use crate::summarize::{
-    CallSummary, CellSummary, Directions, Disturbance, FlowsSummary, FootprintSummary, Knee, NodeDeviation,
-    Observations, PairDeviation, RatePoint, Serving, Summary, SweepSummary,
+    CallSummary, CellSummary, FootprintSummary, Knee, NodeDeviation, PairDeviation, RatePoint, Summary,
+    SweepSummary,
 };
 
-/// Number of parts per million in 1.
-const PPM: f64 = 1e6;
 /// Number of parts per million in 1 percent.
 const PPM_PER_PERCENT: f64 = 1e4;
 /// Maximum length of a node name, in characters: the Kubernetes limit for object names.
@@ -82,11 +79,6 @@ pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> BoundedList<ArmResu
     let (scenarios, arms) = names(plan);
     let measured = summary.cells.iter().filter(|cell| cell.cases > 0);
     let result = |cell: &CellSummary| {
-        let tail = |quantile: f64| cell.latency.tail_quantile(quantile);
-        let median = |metric: Metric, factor: f64| {
-            cell.metric(metric)
-                .map(|summary| (summary.median * factor).round() as u64)
-        };
         let optimizations = cell.evidence.iter().map(|evidence| OptimizationResult {
             optimization: evidence.optimization,
             engagement: evidence.engagement,
@@ -97,43 +89,19 @@ pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> BoundedList<ArmResu
             size_bytes: cell.size_bytes,
             arm: name(&arms, cell.arm),
             valid_rounds: cell.valid_rounds.len() as u32,
-            iterations: cell.iterations,
             validity: match cell.valid_cases {
                 0 => CaseValidity::Invalid,
                 _ => CaseValidity::Valid,
             },
             reason: cell.invalid_reason().map(|reason| clipped(&reason, MAX_TEXT)),
-            p50_nanos: cell.latency.quantile(0.5),
-            p95_nanos: tail(0.95),
-            p99_nanos: tail(0.99),
-            p999_nanos: tail(0.999),
-            min_nanos: cell.min_nanos,
-            max_nanos: cell.max_nanos,
-            bytes_per_second: median(Metric::Throughput, 1.0),
-            completions_per_second: median(Metric::CompletionRate, 1.0),
-            cpu_nanos_per_gib: median(Metric::CpuSecondsPerGib, 1e9),
-            cpu_percent: cell.cpu_percent.map(|percent| percent.round() as u32),
-            mean_round_trip_nanos: cell
-                .observations
-                .mean_round_trip_nanos
-                .map(|nanos| nanos.round() as u64),
-            directions: cell.observations.directions.as_ref().map(directions),
-            flush: flush(&cell.observations),
-            ping: ping(&cell.observations),
+            values: cell
+                .values()
+                .map(|(quantity, value)| (quantity, value.round() as i64))
+                .collect(),
             call: cell.call.as_ref().map(call),
             footprint: cell.footprint.as_ref().map(footprint),
-            reported_latency_nanos: median(Metric::ReportedLatency, 1.0),
-            reported_bytes_per_second: median(Metric::ReportedBandwidth, 1.0),
-            flows: cell.flows.as_ref().and_then(flows),
-            read_back: read_back(&cell.observations),
-            first_batch_nanos: cell
-                .observations
-                .first_batch_nanos
-                .map(|nanos| nanos.round() as u64),
-            serving: cell.observations.serving.as_ref().map(serving),
             optimizations: optimizations.collect(),
             fabric: cell.fabric.as_ref().map(|proof| proof.proof),
-            disturbance: cell.disturbance.as_ref().map(disturbance),
             emulated: cell.emulated,
             protocols: cell.protocols.iter().take(MAX_PROTOCOLS).map(protocol).collect(),
         }
@@ -150,129 +118,21 @@ fn protocol(found: &ProtocolUse) -> ProtocolResult {
     }
 }
 
-fn disturbance(found: &Disturbance) -> DisturbanceResult {
-    let ppm = |share: f64| (share * PPM).round() as u64;
-    DisturbanceResult {
-        run_queue_ppm: found.run_queue_share.map(ppm),
-        foreign_cpu_ppm: found.foreign_cpu_share.map(ppm),
-        foreign_bytes: found.foreign_bytes,
-    }
-}
-
-fn directions(found: &Directions) -> DirectionsResult {
-    DirectionsResult {
-        initiator_bytes_per_second: found.from_initiator.round() as u64,
-        target_bytes_per_second: found.from_target.round() as u64,
-        balance_ppm: Some((found.balance * PPM).round() as u64),
-    }
-}
-
 fn call(found: &CallSummary) -> CallResult {
-    let nanos = |value: f64| value.round() as u64;
     CallResult {
         payload: found.payload,
         section: found.section,
         cause: found.cause,
         hops: found.hops,
-        mean_nanos: found.moments.map(|moments| nanos(moments.mean_nanos)),
-        deviation_nanos: found
-            .moments
-            .and_then(|moments| moments.deviation_nanos)
-            .map(nanos),
-        clock_nanos: found.below_clock_nanos().map(nanos),
-        hop_nanos: found.hop_nanos().map(nanos),
-        memory_growth_bytes: found.memory_growth_bytes,
     }
 }
 
 fn footprint(found: &FootprintSummary) -> FootprintResult {
-    let bytes = |value: f64| value.round() as u64;
-    let memory = found.memory.as_ref();
     FootprintResult {
         section: found.section,
         cause: found.cause,
         consumers: found.consumers,
-        baseline_bytes: memory.map(|memory| bytes(memory.baseline)),
-        own_bytes: memory.map(|memory| bytes(memory.own)),
-        own_min_bytes: memory.and_then(|memory| Some(bytes(memory.own_range?.0))),
-        own_max_bytes: memory.and_then(|memory| Some(bytes(memory.own_range?.1))),
-        consumer_bytes: memory.map(|memory| bytes(memory.consumer)),
-        consumer_rss_bytes: memory.map(|memory| bytes(memory.consumer_rss)),
-        tensor_bytes: memory.map(|memory| bytes(memory.tensor)),
-        vram_bytes: memory.and_then(|memory| memory.vram).map(bytes),
-        saved_bytes: memory.map(|memory| bytes(memory.saved_bytes())),
-        saved_ppm: memory.map(|memory| (memory.saved_share() * PPM).round() as u64),
-        slope_bytes: memory.map(|memory| memory.slope.round() as i64),
     }
-}
-
-fn flows(found: &FlowsSummary) -> Option<FlowsResult> {
-    let whole = |rate: f64| rate.round() as u64;
-    let mut rates = found.sorted_rates();
-    let (slowest, fastest) = (*rates.first()?, *rates.last()?);
-    let (slowest_receiver, fastest_receiver) = found.receiver_range()?;
-    Some(FlowsResult {
-        slowest_bytes_per_second: whole(slowest),
-        median_bytes_per_second: whole(median_of(&mut rates)?),
-        fastest_bytes_per_second: whole(fastest),
-        slowest_receiver_bytes_per_second: whole(slowest_receiver),
-        fastest_receiver_bytes_per_second: whole(fastest_receiver),
-        fairness_ppm: whole(found.fairness * PPM),
-    })
-}
-
-fn flush(found: &Observations) -> Option<FlushResult> {
-    Some(FlushResult {
-        p50_nanos: found.flushes.quantile(0.5)?,
-        max_nanos: found.longest_flush()?,
-    })
-}
-
-/// Result of the pings; `None` if there were no pings.
-fn ping(found: &Observations) -> Option<PingResult> {
-    (found.idle_pings.count() + found.loaded_pings.count() > 0).then(|| PingResult {
-        idle_p99_nanos: found.idle_pings.tail_quantile(0.99),
-        loaded_p99_nanos: found.loaded_pings.tail_quantile(0.99),
-        blocking_ppm: found.blocking_ratio().map(|ratio| (ratio * PPM).round() as u64),
-    })
-}
-
-fn serving(found: &Serving) -> ServingResult {
-    let ppm = |value: f64| (value.max(0.0) * PPM).round() as u64;
-    ServingResult {
-        workers: found.workers.len() as u32,
-        workers_without_version: found.workers_without_version() as u32,
-        version_lag_mean_ppm: found.mean_version_lag.map(ppm),
-        version_lag_p50: found.version_lag.quantile(0.5),
-        version_lag_p99: found.version_lag.tail_quantile(0.99),
-        version_lag_max: found.version_lag.quantile(1.0),
-        worst_worker_lag_ppm: found.worst_worker_lag().map(ppm),
-        time_lag_p50_nanos: found.time_lag.quantile(0.5),
-        time_lag_p99_nanos: found.time_lag.tail_quantile(0.99),
-        time_lag_max_nanos: found.time_lag.quantile(1.0),
-        published: found.published,
-        published_not_delivered_to_all: found.not_delivered_to_all,
-        push_p50_nanos: found.pushes.quantile(0.5),
-        push_max_nanos: found.pushes.quantile(1.0),
-        push_bytes_per_second: found.push_bytes_per_second.map(|rate| rate.round() as u64),
-        pull_p50_nanos: found.pulls.quantile(0.5),
-        store_lag_ppm: found.store_lag.map(ppm),
-        post_lag_ppm: found.post_lag.map(ppm),
-        original_staleness_ppm: found.original_staleness.map(ppm),
-        cold_steps: found.cold_steps,
-        cold_nanos: found.cold_nanos,
-        torn: found.torn,
-        datagrams_sent: found.datagrams.map(|datagrams| datagrams.sent),
-        datagrams_lost: found.datagrams.map(|datagrams| datagrams.lost),
-        clock_bound_nanos: found.clock_bound_nanos,
-    }
-}
-
-fn read_back(found: &Observations) -> Option<ReadBackResult> {
-    Some(ReadBackResult {
-        p50_nanos: found.read_backs.quantile(0.5)?,
-        p99_nanos: found.read_backs.tail_quantile(0.99),
-    })
 }
 
 /// Factor effects, at most [`MAX_FACTOR_EFFECTS`].

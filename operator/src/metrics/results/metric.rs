@@ -27,7 +27,9 @@ pub enum Samples {
     Run(fn(&RunValues, &mut Emit<'_>)),
     /// Number of omitted series: one sample per run.
     OmittedSeries,
-    /// Values of each arm at each size.
+    /// Values of the quantities of each arm at each size that the metric contains.
+    Quantities,
+    /// Other values of each arm at each size.
     Arm(fn(&ArmValues, &mut Emit<'_>)),
     /// Values of each comparison.
     Comparison(fn(&ComparisonValues, &mut Emit<'_>)),

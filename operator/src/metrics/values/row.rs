@@ -1,9 +1,9 @@
 //! Values of one arm, comparison or pair at one size, as integers.
 
+use crds::quantity::Quantity;
 use crds::v1alpha1::{
-    ArmResult, BenchmarkRunStatus, CallResult, CaseValidity, ComparisonResult, DirectionsResult,
-    DisturbanceResult, Engagement, FlowsResult, FlushResult, FootprintResult, Metric, Optimization,
-    PairResult, PingResult, ReadBackResult, ServingResult, Verdict, WithheldReason,
+    ArmResult, BenchmarkRunStatus, CallCause, CallSection, CaseValidity, ComparisonResult, Engagement,
+    Metric, Optimization, PairResult, Verdict, WithheldReason,
 };
 
 use super::names::NameTable;
@@ -26,40 +26,15 @@ pub struct ArmValues {
     pub scenario: u32,
     pub arm: u32,
     pub size_bytes: u64,
-    /// Latency at each quantile in [`QUANTILES`].
-    pub latency_nanos: [Option<u64>; 6],
-    pub bytes_per_second: Option<u64>,
-    pub completions_per_second: Option<u64>,
-    pub cpu_nanos_per_gib: Option<u64>,
+    /// Measured values in the units of their quantities.
+    pub values: Box<[(Quantity, i64)]>,
+    /// Section of the report that contains the calls or the memory footprint, and the cause; `None` for other workloads.
+    pub section: Option<(CallSection, Option<CallCause>)>,
     pub valid_rounds: u32,
     pub valid: bool,
     /// Engagement of each optimization in [`OPTIMIZATIONS`].
     pub engagements: [Option<Engagement>; 3],
-    /// Additional observations. Boxed, because most arms have none.
-    pub observed: Option<Box<ObservedValues>>,
 }
-
-/// Results that most arms do not have, in the units of [`ArmResult`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "documented in the status")]
-pub struct ObservedValues {
-    pub directions: Option<DirectionsResult>,
-    pub flush: Option<FlushResult>,
-    pub ping: Option<PingResult>,
-    pub call: Option<CallResult>,
-    pub footprint: Option<FootprintResult>,
-    pub flows: Option<FlowsResult>,
-    pub read_back: Option<ReadBackResult>,
-    /// Other work on the machines and interfaces.
-    pub disturbance: Option<DisturbanceResult>,
-    pub first_batch_nanos: Option<u64>,
-    pub reported_latency_nanos: Option<u64>,
-    pub reported_bytes_per_second: Option<u64>,
-    pub serving: Option<ServingResult>,
-}
-
-/// Quantiles of latency as label values: minimum, percentiles, maximum.
-pub const QUANTILES: [&str; 6] = ["0", "0.5", "0.95", "0.99", "0.999", "1"];
 
 /// All optimizations.
 pub const OPTIMIZATIONS: [Optimization; 3] = [
@@ -157,30 +132,16 @@ impl<'a> NamedRow<'a> {
     }
 }
 
-fn observed_values(result: &ArmResult) -> Option<Box<ObservedValues>> {
-    let observed = ObservedValues {
-        directions: result.directions,
-        flush: result.flush,
-        ping: result.ping,
-        call: result.call,
-        footprint: result.footprint,
-        flows: result.flows,
-        read_back: result.read_back,
-        disturbance: result.disturbance,
-        first_batch_nanos: result.first_batch_nanos,
-        reported_latency_nanos: result.reported_latency_nanos,
-        reported_bytes_per_second: result.reported_bytes_per_second,
-        serving: result.serving,
-    };
-    (observed != ObservedValues::default()).then(|| Box::new(observed))
-}
-
 fn arm(result: &ArmResult) -> NamedRow<'_> {
     let engagement = |optimization| {
         let mut all = result.optimizations.iter();
         all.find(|one| one.optimization == optimization)
             .map(|one| one.engagement)
     };
+    let call = result.call.map(|call| (call.section, call.cause));
+    let footprint = result
+        .footprint
+        .map(|footprint| (footprint.section, footprint.cause));
     NamedRow {
         scenario: &result.scenario,
         parties: [&result.arm, ""],
@@ -188,18 +149,8 @@ fn arm(result: &ArmResult) -> NamedRow<'_> {
             scenario: 0,
             arm: 0,
             size_bytes: result.size_bytes,
-            latency_nanos: [
-                result.min_nanos,
-                result.p50_nanos,
-                result.p95_nanos,
-                result.p99_nanos,
-                result.p999_nanos,
-                result.max_nanos,
-            ],
-            bytes_per_second: result.bytes_per_second,
-            completions_per_second: result.completions_per_second,
-            cpu_nanos_per_gib: result.cpu_nanos_per_gib,
-            observed: observed_values(result),
+            values: result.values.iter().collect(),
+            section: call.or(footprint),
             valid_rounds: result.valid_rounds,
             valid: result.validity == CaseValidity::Valid,
             engagements: OPTIMIZATIONS.map(engagement),

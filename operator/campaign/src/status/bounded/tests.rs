@@ -1,11 +1,10 @@
 //! Tests the size limit with the largest possible run, in which every string has its maximum length.
 
+use crds::quantity::Quantity;
 use crds::v1alpha1::{
-    AttemptState, AttemptStatus, CallResult, CallSection, CaseValidity, Condition, DirectionsResult,
-    DisturbanceResult, Engagement, EnvironmentSummary, ExecutionStatus, ExpectationOutcome,
-    ExpectationResult, FlowsResult, InconclusiveReason, KneePosition, Metric, Optimization,
-    OptimizationResult, PairResult, PingResult, PlacementStatus, RpcPayload, SweepKnee, SweepPoint,
-    SweepResult,
+    AttemptState, AttemptStatus, CaseValidity, Condition, Engagement, EnvironmentSummary, ExecutionStatus,
+    ExpectationOutcome, ExpectationResult, InconclusiveReason, KneePosition, Metric, Optimization,
+    OptimizationResult, PairResult, PlacementStatus, SweepKnee, SweepPoint, SweepResult,
 };
 
 use super::*;
@@ -22,6 +21,21 @@ fn arm(index: usize) -> String {
     format!("{:0>38}-{index:x}", "variant")
 }
 
+/// More quantities than any scenario has.
+fn quantities() -> impl Iterator<Item = Quantity> {
+    let absent = [
+        "serving",
+        "footprint",
+        "flush",
+        "readBack",
+        "firstBatch",
+        "meanRoundTrip",
+    ];
+    let mut all = Vec::from(Quantity::ALL);
+    all.retain(|quantity| !absent.iter().any(|prefix| quantity.name().starts_with(prefix)));
+    all.into_iter()
+}
+
 fn result(arm_index: usize, size: u64) -> ArmResult {
     let optimization = |optimization| OptimizationResult {
         optimization,
@@ -33,24 +47,9 @@ fn result(arm_index: usize, size: u64) -> ArmResult {
         size_bytes: (size + 1) << 20,
         arm: arm(arm_index),
         valid_rounds: 15,
-        iterations: Some(1_234_567),
         validity: CaseValidity::Valid,
         reason: Some(text()),
-        p50_nanos: Some(123_456_789),
-        p95_nanos: Some(123_456_789),
-        p99_nanos: Some(123_456_789),
-        p999_nanos: Some(123_456_789),
-        min_nanos: Some(123_456_789),
-        max_nanos: Some(123_456_789),
-        bytes_per_second: Some(123_456_789_012),
-        completions_per_second: Some(123_456_789),
-        cpu_nanos_per_gib: Some(123_456_789),
-        cpu_percent: Some(199),
-        disturbance: Some(DisturbanceResult {
-            run_queue_ppm: Some(123_456),
-            foreign_cpu_ppm: Some(123_456),
-            foreign_bytes: Some(123_456_789_012),
-        }),
+        values: quantities().map(|quantity| (quantity, 123_456_789)).collect(),
         optimizations: [
             Optimization::Inject,
             Optimization::Doorbell,
@@ -58,43 +57,8 @@ fn result(arm_index: usize, size: u64) -> ArmResult {
         ]
         .map(optimization)
         .into(),
-        mean_round_trip_nanos: None,
-        directions: Some(DirectionsResult {
-            initiator_bytes_per_second: 12_345_678_901,
-            target_bytes_per_second: 12_345_678_901,
-            balance_ppm: Some(1_234_567),
-        }),
-        flush: None,
-        flows: Some(FlowsResult {
-            slowest_bytes_per_second: 12_345_678_901,
-            median_bytes_per_second: 12_345_678_901,
-            fastest_bytes_per_second: 12_345_678_901,
-            slowest_receiver_bytes_per_second: 12_345_678_901,
-            fastest_receiver_bytes_per_second: 12_345_678_901,
-            fairness_ppm: 987_654,
-        }),
-        read_back: None,
-        first_batch_nanos: None,
-        ping: Some(PingResult {
-            idle_p99_nanos: Some(123_456_789),
-            loaded_p99_nanos: Some(123_456_789),
-            blocking_ppm: Some(123_456_789),
-        }),
-        call: Some(CallResult {
-            payload: RpcPayload::LargeArray,
-            section: CallSection::Successful,
-            cause: None,
-            hops: 1,
-            mean_nanos: Some(123_456_789),
-            deviation_nanos: Some(123_456_789),
-            hop_nanos: Some(123_456_789),
-            clock_nanos: Some(123_456_789),
-            memory_growth_bytes: Some(123_456_789),
-        }),
+        call: None,
         footprint: None,
-        reported_latency_nanos: Some(123_456_789),
-        reported_bytes_per_second: Some(123_456_789),
-        serving: None,
         fabric: None,
         emulated: None,
         protocols: Vec::new(),
@@ -267,7 +231,8 @@ fn omits_detail_before_results_and_results_before_comparisons() {
     status.sweeps.truncate(2);
     let fitted = fit(status.clone());
     assert_eq!((fitted.results.len(), fitted.comparisons.len()), (38, 40));
-    assert_eq!(fitted.results[0].p50_nanos, status.results[0].p50_nanos);
+    let p50 = |status: &BenchmarkRunStatus| status.results[0].value(Quantity::LatencyP50Nanos);
+    assert_eq!(p50(&fitted), p50(&status));
     assert!(length(&fitted) <= MAX_STATUS_BYTES);
 }
 
@@ -281,7 +246,12 @@ fn shortens_messages_before_omitting_values_and_counts_omitted_values() {
     status.pairs.clear();
     status.sweeps.clear();
     let fitted = fit(status.clone());
-    assert!(fitted.results.iter().all(|one| one.p95_nanos.is_some()));
+    assert!(
+        fitted
+            .results
+            .iter()
+            .all(|one| one.value(Quantity::LatencyP95Nanos).is_some())
+    );
     // Each of the 20 results loses its three disturbances.
     assert_eq!(fitted.omitted_values, Some(3 * 20));
 
@@ -289,9 +259,14 @@ fn shortens_messages_before_omitting_values_and_counts_omitted_values() {
     status.results.truncate(200);
     status.omitted_values = Some(5);
     let fitted = fit(status);
-    assert!(fitted.results.iter().all(|one| one.p95_nanos.is_none()));
+    assert!(
+        fitted
+            .results
+            .iter()
+            .all(|one| one.value(Quantity::LatencyP95Nanos).is_none())
+    );
     let dropped = 200 - fitted.results.len() as u32;
-    let values_per_result = 33;
+    let values_per_result = quantities().count() as u32;
     // p50, p99, the throughput, and the two values that a command reports.
     let left = 5;
     let result_values =
