@@ -63,7 +63,7 @@ pub(super) struct Context {
 
 impl Context {
     /// Returns the current time in whole seconds, for decisions and for everything that they are compared with. The status
-    /// and API objects hold whole seconds, so decisions must not depend on fractions of a second.
+    /// and API objects hold whole seconds, so decisions must not depend on fractions of a second. The order of turns does.
     pub(super) fn now(&self) -> Timestamp {
         let now = self.clock.now();
         Timestamp::from_second(now.as_second()).unwrap_or(now)
@@ -159,7 +159,7 @@ impl Context {
     pub(super) fn forget(&self, key: &RunKey) {
         self.sessions.forget(key);
         self.clear_reported(key);
-        for unblocked in self.reservations.release(key, self.now()) {
+        for unblocked in self.reservations.release(key, self.clock.now()) {
             self.queue.add(unblocked);
         }
     }

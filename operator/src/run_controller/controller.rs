@@ -82,7 +82,7 @@ pub(crate) async fn run(
             listed = try_join_all(complete) => listed.map_err(|_| ControllerError::WatchEnded)?,
         };
         // The gangs that are already being placed must be registered before another gang is created.
-        let now = context.now();
+        let now = context.clock.now();
         for run in context.runs.all() {
             reserve::register_existing_gang(&context, &run, now);
         }

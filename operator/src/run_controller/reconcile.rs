@@ -59,7 +59,7 @@ async fn report_failure(context: &Context, key: &RunKey, error: &ReconcileError)
     let Some(cached) = context.runs.get(key) else {
         return;
     };
-    reserve::register_existing_gang(context, &cached, context.now());
+    reserve::register_existing_gang(context, &cached, context.clock.now());
     let (uid, resource_version) = cached.uid_and_version();
     let version = RunVersion {
         key,
@@ -135,9 +135,10 @@ async fn reconcile_steps(
             std::mem::take(&mut live),
         );
         reconciler.session.notify_follower(&observed.pods);
-        let now = context.now();
-        let reservation = reserve::reserve(context, &reconciler.snapshot, &observed, now);
-        let decision = decide(&policy, &observed, &reservation, now);
+        // Several turns may begin in the same second.
+        let exact = context.clock.now();
+        let reservation = reserve::reserve(context, &reconciler.snapshot, &observed, exact);
+        let decision = decide(&policy, &observed, &reservation, context.now());
         debug!(action = ?decision.action, "decided");
         match reconciler.execute(decision).await? {
             StepResult::Continue => {}
