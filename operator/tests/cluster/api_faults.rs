@@ -73,7 +73,7 @@ async fn run_with_faults(
 #[tokio::test]
 async fn campaigns_complete_despite_api_server_faults() {
     let nodes = reserve_nodes().await;
-    let campaigns = env_number(CAMPAIGNS).unwrap_or(8);
+    let campaigns: u64 = env_number(CAMPAIGNS).unwrap_or(8);
     let seed = random_seed(SEED);
     let lanes = join_all((0..LANES).map(|_| Lane::new(&nodes))).await;
     let (cases, writes, requests) = run_undisturbed(&lanes[0], &with_rounds("undisturbed", ROUNDS)).await;

@@ -223,7 +223,7 @@ async fn kill_at_random_times(
 #[tokio::test]
 async fn campaign_completes_after_kills_at_random_times() {
     let nodes = reserve_nodes().await;
-    let kills = env_number(KILLS).unwrap_or(10);
+    let kills: u64 = env_number(KILLS).unwrap_or(10);
     let seed = random_seed(SEED);
     let lanes = join_all((0..LANES).map(|_| Lane::new(&nodes))).await;
     let (cases, writes, _) = run_undisturbed(&lanes[0], &with_rounds("undisturbed", LONG_ROUNDS)).await;
