@@ -10,6 +10,7 @@ use super::super::testbed::{Testbed, undo};
 use super::configuration::Configuration;
 use super::queues::{GANG_CPUS, GPUS, NICS, Queues};
 use super::{execution, long, queued, wait_until_running, wait_until_waiting};
+use test_support::cluster::until;
 
 /// Drivers of simulated devices on all nodes, which stop when this value is dropped.
 struct Drivers;
@@ -45,7 +46,12 @@ async fn run_waits_for_the_quota_of_the_devices_that_it_claims() {
     aligned.spec.resources.claims = Some(claims(1, [None, None], Alignment::PciRoot));
     namespace.create(&first).await;
     wait_until_running(&namespace, "first", 1).await;
-    assert_eq!([GPUS, NICS].map(|devices| queues.usage(devices)), ["2", "2"]);
+    // Kueue writes the usage after the admission.
+    until(|| async {
+        let usage = [GPUS, NICS].map(|devices| queues.usage(devices));
+        (usage == ["2", "2"]).then_some(())
+    })
+    .await;
 
     namespace.create(&second).await;
     wait_until_waiting(&namespace, "second", "WaitingForAdmission").await;
