@@ -10,6 +10,7 @@ use crds::record::{Record, hex};
 use crds::v1alpha1::RecordsReference;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use tempfile::TempDir;
 
 use crate::fixture::{Campaign, UID, run, stream_of};
 
@@ -179,15 +180,22 @@ const ALTERED: [&str; 9] = [
     "verdict",
 ];
 
-#[test]
-fn every_altered_value_of_the_status_is_named() {
-    let (status, records) = complete();
+/// Checks in a new directory that each altered value is named, among them values of all fields in [`ALTERED`]. Returns the
+/// directory.
+fn altered_values_are_named(status: &Value, records: &str, not_compared: &[&str]) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("records.jsonl"), records).unwrap();
-    let tops = assert_altered_values_are_named(directory.path(), &status, &NOT_COMPARED);
+    let tops = assert_altered_values_are_named(directory.path(), status, not_compared);
     for top in ALTERED {
         assert!(tops.contains(top), "{top} is not altered: {tops:?}");
     }
+    directory
+}
+
+#[test]
+fn every_altered_value_of_the_status_is_named() {
+    let (status, records) = complete();
+    let directory = altered_values_are_named(&status, &records, &NOT_COMPARED);
     // Values that are removed or added are noticed as well.
     let mut changed = status.clone();
     changed["seed"] = Value::Null;
@@ -246,12 +254,7 @@ const NOT_COMPARED_IN_CLUSTER: [&str; 7] = [
 #[test]
 fn every_altered_value_of_the_status_of_a_run_in_a_cluster_is_named() {
     let (status, records) = complete_in_cluster();
-    let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("records.jsonl"), records).unwrap();
-    let tops = assert_altered_values_are_named(directory.path(), &status, &NOT_COMPARED_IN_CLUSTER);
-    for top in ALTERED {
-        assert!(tops.contains(top), "{top} is not altered: {tops:?}");
-    }
+    let directory = altered_values_are_named(&status, &records, &NOT_COMPARED_IN_CLUSTER);
     let noticed = |change: fn(&mut Value), expected: &str| {
         let mut changed = status.clone();
         change(&mut changed);

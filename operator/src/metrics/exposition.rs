@@ -95,7 +95,7 @@ impl Family {
                     selected.omitted as f64,
                 );
             }),
-            Samples::Quantities | Samples::Arm(_) | Samples::Comparison(_) | Samples::Pair(_) => runs
+            Samples::Quantities(_) | Samples::Arm(_) | Samples::Comparison(_) | Samples::Pair(_) => runs
                 .for_each(|selected| {
                     let rows = selected.run.rows.iter().take(selected.rows);
                     rows.for_each(|row| self.emit_row(&selected.run, row, emit));

@@ -27,7 +27,7 @@ pub(super) fn run_series_count(run: &RunValues) -> usize {
         Samples::Run(samples) => count_samples(|emit| samples(run, emit)),
         Samples::OmittedSeries => 1,
         Samples::OmittedRuns
-        | Samples::Quantities
+        | Samples::Quantities(_)
         | Samples::Arm(_)
         | Samples::Comparison(_)
         | Samples::Pair(_) => 0,
@@ -45,7 +45,7 @@ pub(super) fn row_series_count(row: &Row) -> usize {
 /// Emits the samples of `metric` for `row`.
 pub(super) fn emit_row(metric: &ResultMetric, row: &Row, emit: &mut Emit<'_>) {
     match (metric.samples, row) {
-        (Samples::Quantities, Row::Arm(arm)) => quantities::emit(metric.definition.name, arm, emit),
+        (Samples::Quantities(name), Row::Arm(arm)) => quantities::emit(name, arm, emit),
         (Samples::Arm(samples), Row::Arm(arm)) => samples(arm, emit),
         (Samples::Comparison(samples), Row::Comparison(comparison)) => samples(comparison, emit),
         (Samples::Pair(samples), Row::Pair(pair)) => samples(pair, emit),

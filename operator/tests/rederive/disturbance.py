@@ -1,10 +1,8 @@
 """Other work on the machines and interfaces in the valid cases of an arm at a size."""
 
-FIELDS = ("runQueuePpm", "foreignCpuPpm", "foreignBytes")
-
 
 def derive(run, key):
-    """The values by field; None if nothing is known."""
+    """The values by field. A value is None if it is unknown."""
     cases = [case for case in run.valid(key) if case.measured]
     queues, foreign = [], []
     for number in (0, 1):
@@ -13,13 +11,11 @@ def derive(run, key):
         if not starts_processes(run, key):
             foreign.append(share(foreign_cpu(run, *side) for side in sides))
     counted = [case.foreign for case in cases if case.foreign is not None]
-    found = {
+    return {
         "runQueuePpm": largest(queues),
         "foreignCpuPpm": largest(foreign),
         "foreignBytes": sum(counted) if counted else None,
     }
-    found = {name: value for name, value in found.items() if value is not None}
-    return found or None
 
 
 def starts_processes(run, key):

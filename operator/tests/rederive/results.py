@@ -58,9 +58,8 @@ def check(run, key, stored, tally):
 
 def compare_disturbance(where, stored, derived, tally):
     """Compares each value; a large status omits all of them."""
-    for field in disturbance.FIELDS:
-        derived_value = (derived or {}).get(field)
-        tally.compare("disturbance", f"{where} {stored.name(field)}", stored.get(field), derived_value, ROUNDING)
+    for field, value in derived.items():
+        tally.compare("disturbance", f"{where} {stored.name(field)}", stored.get(field), value, ROUNDING)
 
 
 def whole(value):

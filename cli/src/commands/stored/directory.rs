@@ -61,7 +61,11 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
             records.display()
         )));
     }
-    let written = directory.read_status().map_err(Failure::invalid_input)?;
+    let mut written = directory.read_status().map_err(Failure::invalid_input)?;
+    // An earlier release had a field for each value of a result.
+    if let (Some(results), Some(status)) = (written.get_mut("results"), &stored.run.status) {
+        *results = serde_json::to_value(&status.results).unwrap_or_default();
+    }
     let records = RecordsReference {
         reference: RECORDS_FILE.to_owned(),
         sha256: found,

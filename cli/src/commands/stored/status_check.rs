@@ -100,22 +100,19 @@ pub(super) fn difference(
         true => typed.records.clone(),
         false => records.filter(|_| is_finished),
     };
-    let compared: Option<&[&str]> = match () {
-        () if !is_finished => Some(&OF_UNFINISHED),
-        () if in_cluster && has_other_records(typed) => Some(&WITHOUT_RESULTS),
-        () => None,
+    let compared: Option<&[&str]> = if !is_finished {
+        Some(&OF_UNFINISHED)
+    } else if in_cluster && has_other_records(typed) {
+        Some(&WITHOUT_RESULTS)
+    } else {
+        None
     };
     let possible: Vec<Value> = derived(stored, typed, in_cluster, records)
         .iter()
         .map(|derived| serde_json::to_value(derived).unwrap_or_default())
         .collect();
-    // An earlier release had a field for each value of a result.
-    let mut written = written.clone();
-    if let Some(results) = written.get_mut("results") {
-        *results = serde_json::to_value(&typed.results).unwrap_or_default();
-    }
     let differences = possible.iter().map(|derived| {
-        let mut differences = json_differences("status", &written, derived);
+        let mut differences = json_differences("status", written, derived);
         differences.retain(|difference| {
             let field = field(&difference.path);
             is_determined(&field, in_cluster)

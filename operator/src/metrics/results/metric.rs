@@ -27,8 +27,9 @@ pub enum Samples {
     Run(fn(&RunValues, &mut Emit<'_>)),
     /// Number of omitted series: one sample per run.
     OmittedSeries,
-    /// Values of the quantities of each arm at each size that the metric contains.
-    Quantities,
+    /// Values of the quantities of each arm at each size that the metric contains. The name is the metric's in the
+    /// catalogue.
+    Quantities(&'static str),
     /// Other values of each arm at each size.
     Arm(fn(&ArmValues, &mut Emit<'_>)),
     /// Values of each comparison.

@@ -121,12 +121,11 @@ pub(super) static METRICS: LazyLock<Vec<ResultMetric>> = LazyLock::new(|| {
     names.into_iter().map(metric_of).collect()
 });
 
-/// Emits the values of the quantities that the metric called `name` contains.
+/// Emits the values of the quantities that the metric called `name` in the catalogue contains.
 pub(super) fn emit(name: &str, arm: &ArmValues, emit: &mut Emit<'_>) {
-    let name = name.strip_prefix(PREFIX);
     for (quantity, value) in &arm.values {
         let definition = quantity.definition();
-        if Some(definition.series.metric) == name {
+        if definition.series.metric == name {
             let value = *value as f64 / definition.unit.per_base_unit();
             match definition.series.label {
                 "" => emit(&[], value),
@@ -158,12 +157,12 @@ fn metric_of(name: &'static str) -> ResultMetric {
         let values: Vec<&str> = own().map(|definition| definition.series.label).collect();
         let distinguishing = label(label_name, values.join(", ").leak());
         let labels = vec![RUN_NAMESPACE, RUN, SCENARIO, SIZE, ARM, distinguishing];
-        return metric(full_name, unit, help, labels.leak(), Samples::Quantities);
+        return metric(full_name, unit, help, labels.leak(), Samples::Quantities(name));
     }
     let help = own().next().map(|definition| definition.help).unwrap_or_default();
     let (first, rest) = help.split_at_checked(1).unwrap_or_default();
     let help = (first.to_ascii_uppercase() + rest).leak();
-    metric(full_name, unit, help, ARM_LABELS, Samples::Quantities)
+    metric(full_name, unit, help, ARM_LABELS, Samples::Quantities(name))
 }
 
 #[cfg(test)]

@@ -12,29 +12,13 @@ impl Configuration {
     /// Lets Kueue evict a Job whose pods are not ready `seconds` after its admission. The Job is not admitted again for a
     /// longer time than a test takes.
     pub async fn wait_for_pods_ready(seconds: u32) -> Self {
-        Self::with(&format!(
-            "
-waitForPodsReady:
-  timeout: {seconds}s
-  blockAdmission: false
-  requeuingStrategy: {{timestamp: Eviction, backoffBaseSeconds: 3600}}
-"
-        ))
-        .await
+        Self::with_pods_ready(seconds, false, "backoffBaseSeconds: 3600").await
     }
 
     /// Like [`Self::wait_for_pods_ready`], but Kueue admits no other Job until the pods of the admitted ones are ready, and
     /// deactivates an evicted Job instead of admitting it again.
     pub async fn block_admission(seconds: u32) -> Self {
-        Self::with(&format!(
-            "
-waitForPodsReady:
-  timeout: {seconds}s
-  blockAdmission: true
-  requeuingStrategy: {{timestamp: Eviction, backoffLimitCount: 0}}
-"
-        ))
-        .await
+        Self::with_pods_ready(seconds, true, "backoffLimitCount: 0").await
     }
 
     /// Lets Kueue divide the quota of a cohort equally among the queues that want it.
@@ -52,6 +36,18 @@ resources:
   deviceClassMappings:
   - {{name: {GPUS}, deviceClassNames: [gpu.nvidia.com]}}
   - {{name: {NICS}, deviceClassNames: [efa.networking.k8s.aws]}}
+"
+        ))
+        .await
+    }
+
+    async fn with_pods_ready(seconds: u32, blocks_admission: bool, backoff: &str) -> Self {
+        Self::with(&format!(
+            "
+waitForPodsReady:
+  timeout: {seconds}s
+  blockAdmission: {blocks_admission}
+  requeuingStrategy: {{timestamp: Eviction, {backoff}}}
 "
         ))
         .await
