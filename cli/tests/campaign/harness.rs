@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tempfile::TempDir;
 
 use super::network_namespace::without_other_traffic;
-use super::processes::{MARK, Process, find_marked, shared_memory_of};
+use super::processes::{MARK, Process, find_marked, shared_memory, shared_memory_of};
 use super::run_check::{check_runs, output_dir};
 
 /// Campaign timeout.
@@ -73,6 +73,8 @@ pub struct RunningCommand {
     runs: Option<PathBuf>,
     /// IDs of all campaign processes observed so far.
     seen: BTreeSet<u32>,
+    /// Files that were in `/dev/shm` before the command started.
+    earlier_files: BTreeSet<String>,
     machine: Option<MutexGuard<'static, ()>>,
 }
 
@@ -102,6 +104,7 @@ impl RunningCommand {
         let mark = directory.path().display().to_string();
         let file = |name: &str| File::create(directory.path().join(name)).unwrap();
         let runs = output_dir(&command);
+        let earlier_files = shared_memory();
         let child = command
             .env(MARK, &mark)
             .stdin(Stdio::null())
@@ -116,6 +119,7 @@ impl RunningCommand {
             directory,
             runs,
             seen: BTreeSet::new(),
+            earlier_files,
             machine: Some(machine),
         }
     }
@@ -231,7 +235,7 @@ impl RunningCommand {
             assert!(Instant::now() < deadline, "remaining processes: {remaining:?}");
             sleep(POLL_INTERVAL);
         }
-        let files = shared_memory_of(&self.seen);
+        let files = shared_memory_of(&self.seen, &self.earlier_files);
         assert!(files.is_empty(), "remaining files in /dev/shm: {files:?}");
     }
 

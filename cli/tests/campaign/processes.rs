@@ -78,15 +78,24 @@ fn process(pid: u32, path: &Path) -> Option<Process> {
     })
 }
 
-/// Files in `/dev/shm` whose name contains one of `pids`. libfabric's shm provider names each file after the ID of the
-/// process that created it.
-pub fn shared_memory_of(pids: &BTreeSet<u32>) -> Vec<String> {
+/// Names of all files in `/dev/shm`.
+pub fn shared_memory() -> BTreeSet<String> {
     let names = fs::read_dir("/dev/shm").unwrap().flatten();
     names
         .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect()
+}
+
+/// Files in `/dev/shm` whose name contains one of `pids`, except those in `earlier`: a process that is killed can leave
+/// files, and its ID can be used again. libfabric's shm provider names each file after the ID of the process that
+/// created it.
+pub fn shared_memory_of(pids: &BTreeSet<u32>, earlier: &BTreeSet<String>) -> Vec<String> {
+    shared_memory()
+        .into_iter()
         .filter(|name| {
             let mut numbers = name.split(|character: char| !character.is_ascii_digit());
             numbers.any(|number| number.parse().is_ok_and(|number| pids.contains(&number)))
         })
+        .filter(|name| !earlier.contains(name))
         .collect()
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::env::consts::ARCH;
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -132,6 +133,10 @@ impl Drop for Operator {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
+        // libfaketime creates these files, and removes them only if the process exits by itself.
+        for name in ["faketime_shm_", "sem.faketime_sem_"] {
+            let _ = fs::remove_file(format!("/dev/shm/{name}{}", self.process.id()));
+        }
     }
 }
 
