@@ -60,3 +60,12 @@ pub const LIBRARIES_DIRECTORY: &str = "/mnt/fabricbench-libraries";
 pub const MAX_LIBRARY_BYTES: u64 = 1 << 30;
 /// Directory at which a worker pod mounts the PersistentVolumeClaim of the run.
 pub const SHARED_DIRECTORY: &str = "/mnt/fabricbench";
+
+/// Regular expression for names of Kubernetes objects: DNS subdomains.
+pub const SUBDOMAIN_PATTERN: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
+
+/// Regular expression for values of labels and taints.
+pub const LABEL_VALUE_PATTERN: &str = "^([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?)?$";
+
+/// Regular expression for keys of labels and taints: a name, with an optional DNS subdomain in front of it.
+pub const LABEL_KEY_PATTERN: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$";

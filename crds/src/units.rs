@@ -8,7 +8,7 @@ use std::time;
 
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use snafu::Snafu;
+use snafu::{OptionExt, Snafu};
 
 /// Error parsing a size or a duration.
 #[derive(Debug, Snafu, PartialEq, Eq, Clone)]
@@ -62,8 +62,21 @@ pub enum UnitError {
         /// Known suffixes.
         known: &'static str,
     },
+    /// The number starts with 0.
+    #[snafu(display(
+        "`{text}` starts with 0, and some programs read such a number as octal; {}",
+        or_example(forms, example)
+    ))]
+    LeadingZero {
+        /// Text that was parsed.
+        text: String,
+        /// Valid forms of the text.
+        forms: Vec<String>,
+        /// Example of valid input.
+        example: &'static str,
+    },
     /// The value does not fit in 64 bits.
-    #[snafu(display("`{text}` is too large"))]
+    #[snafu(display("`{text}` is too large; use a smaller value"))]
     TooLarge {
         /// Text that was parsed.
         text: String,
@@ -83,6 +96,14 @@ fn or_example(forms: &[String], example: &str) -> String {
 pub struct Size(pub u64);
 
 impl Size {
+    /// Largest size. Each smaller one is written in a form that [`SIZE_PATTERN`] allows.
+    const MAX: u64 = 999_999_999_999_999_999;
+
+    /// The size with this number of bytes; `None` if it is above the maximum.
+    fn within_maximum(bytes: u64) -> Option<Self> {
+        (bytes <= Self::MAX).then_some(Self(bytes))
+    }
+
     /// Number of bytes.
     pub const fn bytes(self) -> u64 {
         self.0
@@ -122,7 +143,8 @@ impl FromStr for Size {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        parse_scaled(text, &SIZES).map(Size)
+        let bytes = parse_scaled(text, &SIZES)?;
+        Self::within_maximum(bytes).context(TooLargeSnafu { text: truncate(text) })
     }
 }
 
@@ -162,13 +184,28 @@ impl<'de> Deserialize<'de> for Size {
             }
 
             fn visit_u64<E: de::Error>(self, value: u64) -> Result<Size, E> {
-                Ok(Size(value))
+                let too_large = || UnitError::TooLarge {
+                    text: value.to_string(),
+                };
+                Size::within_maximum(value).ok_or_else(|| E::custom(too_large()))
             }
 
             fn visit_i64<E: de::Error>(self, value: i64) -> Result<Size, E> {
                 u64::try_from(value)
                     .map(Size)
                     .map_err(|_| E::custom(format!("size {value} is negative")))
+            }
+
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Size, E> {
+                let whole = format!("{value:?}");
+                let whole = whole
+                    .strip_suffix(".0")
+                    .filter(|whole| whole.parse::<Size>().is_ok());
+                Err(E::custom(UnitError::Decimals {
+                    text: format!("{value:?}"),
+                    forms: whole.map(str::to_owned).into_iter().collect(),
+                    example: SIZES.example,
+                }))
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Size, E> {
@@ -284,6 +321,14 @@ fn parse_scaled(text: &str, notation: &Notation) -> Result<u64, UnitError> {
             .fail(),
         };
     };
+    if number.len() > 1 && number.starts_with('0') {
+        return LeadingZeroSnafu {
+            text: truncate(text),
+            forms: forms(),
+            example,
+        }
+        .fail();
+    }
     let value = number
         .parse::<u64>()
         .ok()
@@ -296,12 +341,12 @@ fn truncate(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// Regular expression for strings that denote less than 2^63 bytes. It limits the number of digits for each suffix.
-pub const SIZE_PATTERN: &str =
-    "^([0-9]{1,18}|[0-9]{1,15}(k|Ki)|[0-9]{1,12}(M|Mi)|[0-9]{1,9}(G|Gi)|[0-9]{1,6}(T|Ti))$";
+/// Regular expression for strings that denote less than 2^63 bytes. It limits the number of digits for each suffix, and
+/// allows no leading zeros, because YAML 1.1 reads a number with one as octal.
+pub const SIZE_PATTERN: &str = "^(0(k|Ki|M|Mi|G|Gi|T|Ti)?|[1-9]([0-9]{0,17}|[0-9]{0,14}(k|Ki)|[0-9]{0,11}(M|Mi)|[0-9]{0,8}(G|Gi)|[0-9]{0,5}(T|Ti)))$";
 
-/// Regular expression for durations.
-pub const DURATION_PATTERN: &str = "^[0-9]+(ns|us|ms|s|m|h)$";
+/// Regular expression for durations. It allows no leading zeros, like that for sizes.
+pub const DURATION_PATTERN: &str = "^(0|[1-9][0-9]*)(ns|us|ms|s|m|h)$";
 
 #[cfg(feature = "crd")]
 mod schema {
@@ -385,6 +430,17 @@ mod tests {
             ("0.1Ki", "is not a whole number; write for example 64, 1Ki or 16M"),
             (".5Mi", "does not start with a whole number; write 512Ki"),
             ("-1", "does not start with a whole number; write for example 64"),
+            (
+                "0100",
+                "starts with 0, and some programs read such a number as octal; write 100",
+            ),
+            (
+                "007Ki",
+                "starts with 0, and some programs read such a number as octal; write 7Ki",
+            ),
+            ("00", "as octal; write 0"),
+            ("064KB", "write 64k or 64Ki. The units"),
+            ("01.5Ki", "is not a whole number; write 1536"),
             ("1e6", "unknown unit `e6`; write for example 64"),
         ] {
             let message = given.parse::<Size>().unwrap_err().to_string();
@@ -400,6 +456,10 @@ mod tests {
             ("10 sec", "write 10s. The units"),
             ("5min", "write 5m. The units"),
             ("20µs", "write 20us. The units"),
+            (
+                "010s",
+                "starts with 0, and some programs read such a number as octal; write 10s",
+            ),
             (
                 "1d",
                 "unknown unit `d`; write for example 500ms or 10s. The units",
@@ -418,7 +478,19 @@ mod tests {
         assert_eq!(serde_json::from_str::<Size>("64").ok(), Some(Size(64)));
         assert_eq!(serde_json::from_str::<Size>("\"1Ki\"").ok(), Some(Size(1024)));
         assert!(serde_json::from_str::<Size>("-64").is_err());
-        assert!(serde_json::from_str::<Size>("1.5").is_err());
+        for (given, expected) in [
+            ("1.5", "`1.5` is not a whole number; write for example"),
+            ("64.0", "`64.0` is not a whole number; write 64"),
+            ("1e3", "`1000.0` is not a whole number; write 1000"),
+            (
+                "9223372036854775808",
+                "`9223372036854775808` is too large; use a smaller value",
+            ),
+            ("\"8388608Ti\"", "`8388608Ti` is too large"),
+        ] {
+            let message = serde_json::from_str::<Size>(given).unwrap_err().to_string();
+            assert!(message.contains(expected), "{given}: {message}");
+        }
     }
 
     #[test]
@@ -436,7 +508,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sizes_round_trip(bytes: u64) {
+        fn sizes_round_trip(bytes in 0..=Size::MAX) {
             prop_assert_eq!(Size(bytes).to_string().parse(), Ok(Size(bytes)));
             let json = serde_json::to_string(&Size(bytes)).unwrap();
             prop_assert_eq!(serde_json::from_str::<Size>(&json).unwrap(), Size(bytes));

@@ -32,7 +32,7 @@ mod transport;
 mod variant;
 
 pub use answer::Answer;
-pub use claims::{ATTRIBUTE_NUMA_NODE, ATTRIBUTE_PCI_ROOT, ClaimRequest, Claims};
+pub use claims::{ATTRIBUTE_NUMA_NODE, ATTRIBUTE_PCI_ROOT, ClaimRequest, Claims, EXPRESSION_PATTERN};
 pub use command::{Command, CommandPattern, CommandTool, TimeUnit};
 pub use condition_type::ConditionType;
 pub use devices::Devices;

@@ -55,6 +55,11 @@ pub(super) fn valid_forms(text: &str, aliases: &[Alias], suffixes: &[(&str, u64)
     };
     let (whole, decimals) = number.split_once('.').unwrap_or((&number, ""));
     let decimals = decimals.trim_end_matches('0');
+    let whole = match whole.trim_start_matches('0') {
+        "" if whole.is_empty() => "",
+        "" => "0",
+        digits => digits,
+    };
     if decimals.is_empty() && !whole.is_empty() {
         let forms = meanings.iter().map(|(suffix, _)| format!("{whole}{suffix}"));
         return forms.collect();

@@ -5,6 +5,12 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::Alignment;
+#[cfg(feature = "crd")]
+use crate::names::SUBDOMAIN_PATTERN;
+
+/// Regular expression for CEL expressions about a device: an expression that does not use `device` is the same for all
+/// devices.
+pub const EXPRESSION_PATTERN: &str = r"\bdevice\b";
 
 /// Devices that each worker claims from drivers of Dynamic Resource Allocation (`resource.k8s.io/v1`). Each group is one
 /// ResourceClaim, such as a GPU and its NICs. Requires Kubernetes 1.34 or newer.
@@ -41,7 +47,7 @@ pub struct ClaimRequest {
         feature = "crd",
         schemars(
             length(min = 1, max = 253),
-            regex(pattern = "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
+            regex(pattern = SUBDOMAIN_PATTERN)
         )
     )]
     pub device_class_name: String,
@@ -53,7 +59,10 @@ pub struct ClaimRequest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(
         feature = "crd",
-        schemars(length(max = 8), inner(length(min = 1, max = 2000)))
+        schemars(
+            length(max = 8),
+            inner(length(min = 1, max = 2000), regex(pattern = EXPRESSION_PATTERN))
+        )
     )]
     pub selectors: Vec<String>,
 }

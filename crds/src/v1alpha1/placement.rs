@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::ManyToMany;
+#[cfg(feature = "crd")]
+use crate::names::{LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, SUBDOMAIN_PATTERN};
 
 /// Default number of workers for patterns that do not determine the number.
 const DEFAULT_WORKERS: u32 = 2;
@@ -16,6 +18,7 @@ const DEFAULT_WORKERS: u32 = 2;
     validation = kube::core::Rule::new("self.pattern == 'ManyToMany' ? has(self.senders) && has(self.receivers) : !has(self.senders) && !has(self.receivers)").message("senders and receivers must both be set if pattern is ManyToMany, and must not be set otherwise"),
     validation = kube::core::Rule::new("!has(self.senders) || !has(self.receivers) || self.senders + self.receivers <= 64").message("senders and receivers together must not exceed 64 workers"),
     validation = kube::core::Rule::new("!has(self.senders) || !has(self.receivers) || !has(self.workers) || self.workers == self.senders + self.receivers").message("workers must be the sum of senders and receivers; it can be omitted").field_path(".workers"),
+    validation = kube::core::Rule::new(format!("!has(self.nodeSelector) || self.nodeSelector.all(key, key.size() <= 317 && key.matches(r'{LABEL_KEY_PATTERN}'))")).message("each key must be the key of a node label, such as topology.kubernetes.io/zone: letters, digits, `-`, `_` and `.`, with a DNS name and `/` in front of it if the label has one").field_path(".nodeSelector"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Placement {
@@ -46,7 +49,7 @@ pub struct Placement {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(feature = "crd", schemars(extend(
         "maxProperties" = 16,
-        "additionalProperties" = serde_json::json!({"type": "string", "maxLength": 63})
+        "additionalProperties" = serde_json::json!({"type": "string", "maxLength": 63, "pattern": LABEL_VALUE_PATTERN})
     )))]
     pub node_selector: BTreeMap<String, String>,
     /// Tolerations of the worker pods.
@@ -64,11 +67,17 @@ pub struct Placement {
     pub align: Alignment,
     /// Name of the Kueue LocalQueue that the Jobs are submitted to. If unset, Jobs are not queued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 63)))]
+    #[cfg_attr(
+        feature = "crd",
+        schemars(length(min = 1, max = 63), regex(pattern = SUBDOMAIN_PATTERN))
+    )]
     pub queue_name: Option<String>,
     /// Name of the PriorityClass for the worker pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 253)))]
+    #[cfg_attr(
+        feature = "crd",
+        schemars(length(min = 1, max = 253), regex(pattern = SUBDOMAIN_PATTERN))
+    )]
     pub priority_class_name: Option<String>,
 }
 
@@ -159,20 +168,32 @@ impl Alignment {
 
 /// Toleration allows worker pods to be scheduled on nodes with matching taints.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
+#[cfg_attr(feature = "crd", x_kube(
+    validation = kube::core::Rule::new("has(self.key) && self.key != '' || has(self.operator) && self.operator == 'Exists'").message("a toleration without a key matches all keys, which requires the operator Exists: set key, or set operator to Exists"),
+    validation = kube::core::Rule::new("!has(self.operator) || self.operator != 'Exists' || !has(self.value) || self.value == ''").message("the operator Exists matches any value: remove value, or set operator to Equal").field_path(".value"),
+    validation = kube::core::Rule::new("!has(self.tolerationSeconds) || has(self.effect) && self.effect == 'NoExecute'").message("only a NoExecute taint is tolerated for a limited time: set effect to NoExecute, or remove tolerationSeconds").field_path(".tolerationSeconds"),
+))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Toleration {
-    /// Key of the taint that the toleration applies to. If unset, the toleration matches all keys.
+    /// Key of the taint that the toleration applies to. If unset, the toleration matches all keys, and the operator must be
+    /// `Exists`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "crd", schemars(length(max = 316)))]
+    #[cfg_attr(
+        feature = "crd",
+        schemars(length(max = 317), regex(pattern = LABEL_KEY_PATTERN))
+    )]
     pub key: Option<String>,
     /// Operator that relates the key to the value: `Exists` or `Equal`. Defaults to `Equal`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(regex(pattern = "^(Exists|Equal)$")))]
     pub operator: Option<String>,
-    /// Value of the taint that the toleration matches.
+    /// Value of the taint that the toleration matches. Must not be set if the operator is `Exists`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "crd", schemars(length(max = 63)))]
+    #[cfg_attr(
+        feature = "crd",
+        schemars(length(max = 63), regex(pattern = LABEL_VALUE_PATTERN))
+    )]
     pub value: Option<String>,
     /// Effect of the taint that the toleration matches: `NoSchedule`, `PreferNoSchedule` or `NoExecute`. If unset, the
     /// toleration matches all effects.
@@ -182,7 +203,7 @@ pub struct Toleration {
         schemars(regex(pattern = "^(NoSchedule|PreferNoSchedule|NoExecute)$"))
     )]
     pub effect: Option<String>,
-    /// Period for which a `NoExecute` taint is tolerated, in seconds. If unset, the taint is tolerated indefinitely.
+    /// Period for which a `NoExecute` taint is tolerated, in seconds. Must not be set for other effects. If unset, the taint is tolerated indefinitely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub toleration_seconds: Option<i64>,
 }

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Claims;
+#[cfg(feature = "crd")]
+use crate::names::SUBDOMAIN_PATTERN;
 use crate::units::Size;
 
 /// Compute resources of each worker.
@@ -57,7 +59,7 @@ pub struct Resources {
         feature = "crd",
         schemars(
             length(min = 1, max = 253),
-            regex(pattern = "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
+            regex(pattern = SUBDOMAIN_PATTERN)
         )
     )]
     pub persistent_volume_claim: Option<String>,

@@ -1,7 +1,9 @@
 //! Describes the regular expressions of the schema in words. Performs no I/O.
 
+use crds::names::{LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, SUBDOMAIN_PATTERN};
 use crds::printable::{character_name, deceptive_character, is_hidden};
 use crds::units::{DURATION_PATTERN, SIZE_PATTERN};
+use crds::v1alpha1::EXPRESSION_PATTERN;
 use serde_json::Value;
 
 /// Unit of a field.
@@ -46,14 +48,27 @@ fn unit_of_pattern(pattern: &str) -> Option<Unit> {
 }
 
 /// Each regular expression of the schema without a unit, and the text that it accepts.
-const DESCRIPTIONS: [(&str, &str); 11] = [
+const DESCRIPTIONS: [(&str, &str); 14] = [
     (
         "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
         "a name of lowercase letters, digits and `-` that starts and ends with a letter or digit",
     ),
     (
-        "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
-        "a name of lowercase letters, digits, `-` and `.` that starts and ends with a letter or digit",
+        SUBDOMAIN_PATTERN,
+        "a name of lowercase letters, digits, `-` and `.` whose parts between dots start and end with a letter or digit",
+    ),
+    (
+        LABEL_KEY_PATTERN,
+        "the key of a label or taint, such as nvidia.com/gpu: letters, digits, `-`, `_` and `.`, with a DNS name and `/` in \
+         front of it if the key has one",
+    ),
+    (
+        LABEL_VALUE_PATTERN,
+        "the value of a label or taint: letters, digits, `-`, `_` and `.`, with a letter or digit at both ends",
+    ),
+    (
+        EXPRESSION_PATTERN,
+        "a CEL expression about `device`, such as device.driver == 'gpu.nvidia.com'",
     ),
     (
         "^[A-Z][A-Z0-9_]*$",

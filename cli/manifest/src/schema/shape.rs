@@ -2,6 +2,7 @@
 //! Performs no I/O.
 
 use crds::units::Size;
+use crds::v1alpha1::EXPRESSION_PATTERN;
 use serde_json::{Map, Value, json};
 
 use super::lookup::{alternatives, options, required};
@@ -86,10 +87,11 @@ fn as_list(given: &Value, items: &Value) -> Option<Value> {
     }
 }
 
-/// The words of a text: names are separated by commas or spaces, and other words as in a shell. `None` if the quotation
-/// marks of a shell are not balanced.
+/// The words of a text: names are separated by commas or spaces, and other words as in a shell. An expression is a single
+/// word. `None` if the quotation marks of a shell are not balanced.
 fn words(text: &str, items: &Value) -> Option<Vec<String>> {
     match items.get("pattern") {
+        Some(pattern) if pattern == EXPRESSION_PATTERN => Some(vec![text.to_owned()]),
         Some(_) => Some(names(text).map(str::to_owned).collect()),
         None => shlex::split(text),
     }
@@ -252,8 +254,7 @@ fn as_duration(given: &Value) -> Option<Value> {
 /// A string or a whole number with decimals where the schema expects an integer.
 fn as_integer(given: &Value) -> Option<Value> {
     match given {
-        // Some programs read a number that starts with 0 as octal.
-        Value::String(text) if text.len() > 1 && text.starts_with('0') => None,
+        Value::String(text) if starts_with_zero(text) => None,
         Value::String(text) => text.trim().parse::<i64>().ok().map(Value::from),
         Value::Array(items) => match items.as_slice() {
             [only] if only.is_u64() => Some(only.clone()),
@@ -261,6 +262,11 @@ fn as_integer(given: &Value) -> Option<Value> {
         },
         _ => None,
     }
+}
+
+/// Whether a text is a number that starts with 0, which some programs read as octal.
+pub(super) fn starts_with_zero(text: &str) -> bool {
+    text.len() > 1 && text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// A word for a boolean where the schema expects a boolean.
@@ -341,6 +347,11 @@ mod tests {
         assert_eq!(form(json!("tcp,rc"), &transports).unwrap(), "[tcp, rc]");
         assert_eq!(form(json!("tcp rc"), &transports).unwrap(), "[tcp, rc]");
         assert_eq!(form(json!("mpi,rc"), &transports), None);
+        let selectors = json!({"type": "array", "items": {"type": "string", "pattern": EXPRESSION_PATTERN}});
+        assert_eq!(
+            form(json!("device.driver == \"a\""), &selectors).unwrap(),
+            "[\"device.driver == \\\"a\\\"\"]"
+        );
     }
 
     #[test]

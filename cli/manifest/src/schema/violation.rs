@@ -172,6 +172,13 @@ fn wrong_type(given: &Value, expected: &str, schema: &Value, path: &str) -> (Str
     let value = shown(given);
     let Some(form) = shape::right_form(given, schema) else {
         let example = example(schema).map_or_else(String::new, |example| format!("; write {example}"));
+        let example = match given.as_str().filter(|text| shape::starts_with_zero(text)) {
+            Some(text) => format!(
+                ": it starts with 0, and some programs read such a number as octal; write {}",
+                text.trim_start_matches('0').parse().unwrap_or(0_u64)
+            ),
+            None => example,
+        };
         // A field that has a default can be omitted.
         let is_optional = schema.get("default").is_some() || schema.get("nullable").is_some();
         let omitted = || schema.get("default").cloned().unwrap_or_default();
