@@ -4,32 +4,26 @@
 //! deadlines. A worker reads only its rank from its environment.
 
 mod check;
-mod command;
 mod limits;
 pub mod memory;
-mod parameter_serving;
 pub mod pilot;
-mod segment_transfer;
 mod slots;
-mod starway;
-mod workload;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 pub use check::AssignmentError;
-pub use command::{COMMAND_PORTS, CommandWorkload};
 pub use limits::{CaseLimits, GRACE, MAX_DURATION};
-pub use parameter_serving::{Delivery, MulticastDelivery, SERVING_SLOTS, ServingWorkload};
 pub use slots::SLOT_ALIGNMENT;
-pub use starway::CountedWorkload;
-pub use workload::{
-    Extent, FootprintWorkload, OperationCount, PingPongWorkload, RpcWorkload, TransferWorkload, Workload,
-};
 
 use crate::striping::StripingRule;
 use crate::v1alpha1::{Alignment, Devices, ManyToMany, MemoryKind, Polling, RpcChannel, TransportSpec};
+pub use crate::workload::{
+    COMMAND_PORTS, CommandWorkload, CountedWorkload, Delivery, Extent, FootprintWorkload, MulticastDelivery,
+    OperationCount, PingPongWorkload, RpcWorkload, SERVING_SLOTS, ServingWorkload, TransferWorkload,
+    Workload, WorkloadProperties,
+};
 
 /// Version of the assignment format. Workers reject all other versions.
 pub const ASSIGNMENT_VERSION: u32 = 1;

@@ -33,3 +33,4 @@ pub mod striping;
 pub mod suggestion;
 pub mod units;
 pub mod v1alpha1;
+mod workload;

@@ -5,7 +5,7 @@ use campaign::compare::metric_name;
 use campaign::format;
 use campaign::plan::PlannedScenario;
 use campaign::summarize::CellSummary;
-use crds::assignment::Workload;
+use campaign::workload::rules;
 use crds::v1alpha1::Metric;
 
 use super::Report;
@@ -30,11 +30,7 @@ type Format = fn(&Report<'_>, &PlannedScenario, &CellSummary) -> Value;
 /// there are none, or if the scenario's values have tables of their own: calls, footprints and parameter serving.
 pub fn table(report: &Report<'_>, index: usize) -> Option<ResultTable> {
     let scenario = report.plan.scenarios.get(index)?;
-    let has_own_tables = matches!(
-        scenario.assignment.workload,
-        Workload::Rpc(_) | Workload::MemoryFootprint(_) | Workload::ParameterServing(_)
-    );
-    if has_own_tables {
+    if rules(&scenario.assignment.workload).has_own_tables() {
         return None;
     }
     let cells = report.evaluation.summary.cells.iter();
@@ -69,7 +65,7 @@ pub fn table(report: &Report<'_>, index: usize) -> Option<ResultTable> {
     Some(ResultTable {
         title: format!(
             "values of each arm (latency is {})",
-            latency_definition(&scenario.assignment.workload)
+            rules(&scenario.assignment.workload).latency_definition()
         ),
         rows: rows.collect(),
         columns: ["size", "arm"]
@@ -161,24 +157,4 @@ pub fn metric(scenario: &PlannedScenario, cell: &CellSummary, metric: Metric) ->
 /// Whether the table shows the arm: the baseline and the variants, but not control arms.
 fn is_shown(report: &Report<'_>, arm: usize) -> bool {
     report.plan.arms.get(arm).is_some_and(|arm| arm.control.is_none())
-}
-
-/// What the latency of `workload` covers.
-pub fn latency_definition(workload: &Workload) -> &'static str {
-    match workload {
-        Workload::Rpc(work) if work.open_loop.is_some() => {
-            "the time from the intended start of a sample to the reply to its first call"
-        }
-        Workload::PingPong(_) => "half the round-trip time",
-        Workload::MemoryFootprint(_) => "the time to pass the tensor to one consumer",
-        Workload::Rpc(_) => "the time from the first call of a sample to its reply",
-        Workload::Transfer(transfer) if transfer.open_loop.is_some() => {
-            "the time from the intended start to completion"
-        }
-        Workload::ParameterServing(_) => {
-            "the time from the publication of a version to its first use by a worker"
-        }
-        Workload::Command(_) => "the value that the command's tool reports; its distribution is unknown",
-        Workload::Transfer(_) => "the time from post to completion",
-    }
 }

@@ -8,6 +8,7 @@ use campaign::format;
 use campaign::plan::PlannedScenario;
 use campaign::stats::median_of;
 use campaign::summarize::CellSummary;
+use campaign::workload::rules;
 
 /// Text of a value that a command's tool printed as 0 in at least one case.
 pub const BELOW_RESOLUTION: &str = "below the resolution of the tool";
@@ -56,27 +57,10 @@ fn resolution(cell: &CellSummary, metric: Metric) -> f64 {
 /// round-trip time as one-way latency, calls report the time to their reply, and an open loop measures from the
 /// intended start.
 pub fn metric_title(workload: &Workload, metric: Metric) -> String {
-    let latency = !matches!(
-        metric,
-        Metric::Throughput
-            | Metric::CompletionRate
-            | Metric::CpuSecondsPerGib
-            | Metric::MemoryPerConsumer
-            | Metric::ReportedLatency
-            | Metric::ReportedBandwidth
-    );
-    let kind = match workload {
-        _ if !latency => return metric_name(metric).to_owned(),
-        Workload::PingPong(_) => "one-way",
-        Workload::Rpc(rpc) if rpc.open_loop.is_some() => "start-to-reply",
-        Workload::Rpc(_) => "call-to-reply",
-        Workload::MemoryFootprint(_) => "distribution",
-        Workload::ParameterServing(_) => "publication-to-use",
-        Workload::Command(_) => "reported",
-        Workload::Transfer(transfer) if transfer.open_loop.is_some() => "start-to-completion",
-        Workload::Transfer(_) => "post-to-completion",
-    };
-    format!("{kind} {}", metric_name(metric))
+    if !metric.is_latency() {
+        return metric_name(metric).to_owned();
+    }
+    format!("{} {}", rules(workload).latency_name(), metric_name(metric))
 }
 
 /// Returns the label of an expectation outcome.

@@ -2,8 +2,8 @@
 
 use snafu::{Snafu, ensure};
 
-use super::{ASSIGNMENT_VERSION, Assignment, MAX_ASSIGNMENT_BYTES, RoundAssignment, Workload};
-use crate::v1alpha1::{Direction, TransferOperation, TransportSpec};
+use super::{ASSIGNMENT_VERSION, Assignment, MAX_ASSIGNMENT_BYTES, RoundAssignment};
+use crate::v1alpha1::TransportSpec;
 
 /// Error parsing an assignment.
 #[derive(Debug, Snafu)]
@@ -123,77 +123,13 @@ impl Assignment {
             )?;
         }
         for scenario in &self.scenarios {
-            if let Workload::Rpc(rpc) = &scenario.workload {
-                let bounded = (1..=65).contains(&rpc.hops) && (1..=3600).contains(&rpc.timeout_seconds);
+            scenario.workload.check().or_else(|found| {
                 require(
-                    bounded,
-                    "scenarios[].workload",
-                    "hops or timeoutSeconds is out of bounds",
-                )?;
-            }
-            if let Workload::MemoryFootprint(footprint) = &scenario.workload {
-                let bounded = (1..=100).contains(&footprint.consumers)
-                    && (2..=1000).contains(&footprint.distributions)
-                    && (1..=3600).contains(&footprint.timeout_seconds);
-                require(
-                    bounded,
-                    "scenarios[].workload",
-                    "consumers, distributions or timeoutSeconds is out of bounds",
-                )?;
-            }
-            if let Workload::Transfer(transfer) = &scenario.workload {
-                let bounded = (1..=4096).contains(&transfer.window)
-                    && (1..=transfer.window).contains(&transfer.batch)
-                    && (1..=64).contains(&transfer.threads);
-                require(
-                    bounded,
-                    "scenarios[].workload",
-                    "window, batch or threads is out of bounds",
-                )?;
-                let is_bidirectional = transfer.direction == Direction::Bidirectional;
-                require(
-                    !transfer.flush || (transfer.window == 1 && !is_bidirectional),
-                    "scenarios[].workload.flush",
-                    "requires a window of 1 and one direction",
-                )?;
-                let reads_back = transfer.operation == TransferOperation::Write
-                    && transfer.direction == Direction::Unidirectional
-                    && transfer.window == transfer.batch
-                    && transfer.open_loop.is_none()
-                    && !transfer.flush;
-                require(
-                    !transfer.read_back || reads_back,
-                    "scenarios[].workload.readBack",
-                    "requires writes in one direction in a closed loop, and a window that equals the batch",
-                )?;
-                require(
-                    !transfer.ping
-                        || (transfer.threads == 1 && is_bidirectional && transfer.open_loop.is_none()),
-                    "scenarios[].workload.ping",
-                    "requires both directions, a closed loop and a single thread",
-                )?;
-            }
-            if let Workload::Command(command) = &scenario.workload {
-                require(
-                    command.is_bounded(),
-                    "scenarios[].workload",
-                    "client is empty, or port, timeoutSeconds or the number of arguments is out of bounds",
-                )?;
-            }
-            if let Workload::ParameterServing(serving) = &scenario.workload {
-                let periods = [
-                    serving.push_nanos,
-                    serving.pull_nanos,
-                    serving.post_nanos,
-                    serving.step_nanos,
-                    serving.max_time_nanos,
-                ];
-                require(
-                    (1..=64).contains(&serving.workers) && serving.max_version > 0 && !periods.contains(&0),
-                    "scenarios[].workload",
-                    "workers, maxVersion or a period is out of bounds",
-                )?;
-            }
+                    false,
+                    &format!("scenarios[].workload{}", found.field),
+                    found.reason,
+                )
+            })?;
         }
         self.rounds.iter().try_for_each(|round| self.check_round(round))
     }

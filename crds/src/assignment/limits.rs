@@ -3,13 +3,11 @@
 
 use std::time::Duration;
 
-use super::{Assignment, Extent, Workload};
+use super::{Assignment, Workload};
 use crate::v1alpha1::RpcChannel;
 
 /// Extra time to wait for a reply beyond the limit that the other process itself enforces.
 pub const GRACE: Duration = Duration::from_secs(5);
-/// Time to start and stop the processes of a case.
-const PROCESSES: Duration = Duration::from_secs(10);
 /// Longest time in which an instrument allocates, fills, checks or frees one byte of a payload, in nanoseconds: 500 MB/s,
 /// a fifth of the slowest rate of one core that has been observed.
 const NANOS_PER_BYTE: u64 = 2;
@@ -71,50 +69,9 @@ impl Workload {
     /// the workload needs more time or has a limit of its own.
     pub fn case_limits(&self, channel: RpcChannel, size_bytes: u64, case_deadline: Duration) -> CaseLimits {
         let copied_bytes = size_bytes.saturating_mul(self.copies());
-        let seconds = |seconds: u32| Duration::from_secs(seconds.into());
-        let instrument = match self {
-            // A hung peer is noticed at the scenario's own limit.
-            Self::Rpc(rpc) if channel.is_transport() => {
-                seconds(rpc.timeout_seconds) + copy_time(copied_bytes)
-            }
-            // Their own limit applies to the processes that the instrument starts, so that the case report contains the
-            // cause. Before that, the instrument fills the payload.
-            Self::Rpc(rpc) => process_limit(case_deadline, rpc.timeout_seconds) + copy_time(copied_bytes),
-            Self::MemoryFootprint(footprint) => {
-                process_limit(case_deadline, footprint.timeout_seconds) + copy_time(copied_bytes)
-            }
-            Self::Command(command) => process_limit(case_deadline, command.timeout_seconds),
-            // The exchanges before and after the measurement have as much time as the measurement.
-            Self::PingPong(_) | Self::Transfer(_) | Self::ParameterServing(_) => {
-                case_deadline.max(2 * self.longest_part())
-            }
-        };
+        let instrument = self.instrument_limit(channel, case_deadline, copy_time(copied_bytes));
         CaseLimits::around(instrument, copied_bytes)
     }
-
-    /// Number of copies of the payload that the processes of a case allocate, fill or free.
-    fn copies(&self) -> u64 {
-        match self {
-            Self::MemoryFootprint(footprint) => u64::from(footprint.consumers) + 1,
-            // The host and the extension each have one.
-            Self::Rpc(_) => 2,
-            Self::PingPong(_) | Self::Transfer(_) | Self::ParameterServing(_) | Self::Command(_) => 1,
-        }
-    }
-
-    /// The longer of the warm-up and the measurement, if they have a fixed duration.
-    fn longest_part(&self) -> Duration {
-        let duration = |extent| match extent {
-            Extent::DurationNanos(nanos) => Duration::from_nanos(nanos),
-            Extent::Iterations(_) | Extent::FillWindow { .. } => Duration::ZERO,
-        };
-        duration(self.measured()).max(duration(self.warmup()))
-    }
-}
-
-/// Limit of a case whose processes may run for `timeout_seconds`.
-fn process_limit(case_deadline: Duration, timeout_seconds: u32) -> Duration {
-    case_deadline.max(Duration::from_secs(timeout_seconds.into()) + PROCESSES)
 }
 
 /// Time to copy `bytes`, in whole seconds, so that limits of small payloads are those in the spec.
@@ -125,7 +82,7 @@ fn copy_time(bytes: u64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assignment::{FootprintWorkload, PingPongWorkload, RpcWorkload};
+    use crate::assignment::{Extent, FootprintWorkload, PingPongWorkload, RpcWorkload};
     use crate::v1alpha1::{PingPongOperation, RpcPattern, RpcPayload};
 
     const DEADLINE: Duration = Duration::from_secs(60);

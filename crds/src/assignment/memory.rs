@@ -1,7 +1,7 @@
 //! Memory requirements of a scenario, used by the planner for estimates and by the runner for allocation.
 
-use super::{PingPongWorkload, SLOT_ALIGNMENT, ScenarioAssignment, TransferWorkload, Workload};
-use crate::v1alpha1::{MemoryKind, PingPongOperation, TransferBuffers, TransferOperation};
+use super::ScenarioAssignment;
+use crate::v1alpha1::MemoryKind;
 
 /// Maximum size of a memory area in bytes, unless a single message is larger or the workload has segments. The limit
 /// exceeds the cache sizes of most CPUs, so that large transfers are read from main memory, but still allows one area
@@ -57,7 +57,7 @@ pub fn scenarios_by_area<'a>(
 
 impl ScenarioAssignment {
     /// Kinds of memory of the initiator's and the target's buffers, except for threads with a
-    /// [second kind](Workload::second_memory).
+    /// [second kind](crate::assignment::WorkloadProperties::second_memory).
     pub fn memory_kinds(&self) -> [MemoryKind; 2] {
         [self.memory, self.target_memory.unwrap_or(self.memory)]
     }
@@ -118,61 +118,7 @@ impl ScenarioAssignment {
 
     /// Size in bytes of the source area of one thread with `rails` rails. The target area has the same size.
     pub fn area_bytes(&self, rails: u64) -> u64 {
-        let largest = match &self.workload {
-            Workload::Rpc(rpc) => rpc.message_bytes,
-            Workload::MemoryFootprint(_) | Workload::Command(_) => 0,
-            Workload::ParameterServing(serving) => {
-                return serving.area_bytes(self.max_size_bytes) + rails * SLOT_ALIGNMENT;
-            }
-            Workload::PingPong(_) | Workload::Transfer(_) => self.max_size_bytes,
-        };
-        let slot = largest.max(CONTROL_BYTES).next_multiple_of(SLOT_ALIGNMENT);
-        let window = if shares_buffers(&self.workload) {
-            1
-        } else {
-            window(&self.workload)
-        };
-        let slots = if is_send(&self.workload) {
-            rails * u64::from(receives_per_rail(window))
-        } else {
-            u64::from(window)
-        };
-        // Space for one message of the largest size, with a separate slot for each chunk.
-        let minimum = slot + rails * SLOT_ALIGNMENT;
-        let wanted = slots.saturating_mul(slot);
-        // A segment has memory for every transfer in flight.
-        let budget = if self.workload.has_segments() {
-            wanted
-        } else {
-            AREA_BUDGET_BYTES
-        };
-        wanted.min(budget).max(minimum)
-    }
-}
-
-/// Maximum number of messages or transfers in flight per thread.
-pub fn window(workload: &Workload) -> u32 {
-    match workload {
-        Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) | Workload::Command(_) => {
-            PING_PONG_WINDOW
-        }
-        Workload::Transfer(transfer) => transfer.window,
-        Workload::ParameterServing(_) => 1,
-    }
-}
-
-/// Whether all transfers in flight use the same buffers.
-pub fn shares_buffers(workload: &Workload) -> bool {
-    matches!(workload, Workload::Transfer(transfer) if transfer.buffers == TransferBuffers::Shared)
-}
-
-/// Whether the payload arrives in the buffers of posted receives.
-pub fn is_send(workload: &Workload) -> bool {
-    match workload {
-        Workload::PingPong(PingPongWorkload { operation, .. }) => *operation == PingPongOperation::Send,
-        Workload::Transfer(TransferWorkload { operation, .. }) => *operation == TransferOperation::Send,
-        Workload::Rpc(_) | Workload::MemoryFootprint(_) | Workload::Command(_) => true,
-        Workload::ParameterServing(_) => false,
+        self.workload.area_bytes(self.max_size_bytes, rails)
     }
 }
 
@@ -184,7 +130,8 @@ pub fn receives_per_rail(in_flight: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assignment::Extent;
+    use crate::assignment::{Extent, TransferWorkload, Workload};
+    use crate::v1alpha1::TransferOperation;
 
     fn writes(size: u64, memory: MemoryKind, target_memory: Option<MemoryKind>) -> ScenarioAssignment {
         ScenarioAssignment {

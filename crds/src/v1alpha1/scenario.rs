@@ -441,6 +441,14 @@ impl<'a> ScenarioWorkload<'a> {
 }
 
 impl Metric {
+    /// Whether the metric is a percentile of the latencies of the samples.
+    pub fn is_latency(self) -> bool {
+        matches!(
+            self,
+            Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99 | Self::LatencyP999
+        )
+    }
+
     /// Whether a larger value is better.
     pub fn higher_is_better(self) -> bool {
         matches!(

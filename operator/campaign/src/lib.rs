@@ -22,6 +22,7 @@ pub mod status;
 pub mod stopping;
 pub mod summarize;
 pub mod validate;
+pub mod workload;
 
 pub use analyze::{advance, analyze, is_due};
 pub use evaluate::{Evaluation, RunOutcome, evaluate};

@@ -7,6 +7,7 @@ use crds::assignment::{OperationCount, Pass, Workload};
 
 use crate::collect::{CaseOutcome, Measured, Reports};
 use crate::plan::Plan;
+use crate::workload::rules;
 
 /// Operation count for every scenario and size for which the spec sets a count or `reports` contain pilot cases. Pilot
 /// cases yield the largest number that any arm or pair needs, limited so that the slowest arm or pair stays within its
@@ -72,10 +73,10 @@ fn cases<'a>(
     })
 }
 
-/// Number of operations per thread of a measured case; `None` if its threads completed different numbers, and for
-/// commands and parameter serving.
+/// Number of operations per thread of a measured case; `None` if its threads completed different numbers, or perform other
+/// operations than the same one repeatedly.
 pub fn iterations_of(workload: &Workload, measured: &Measured) -> Option<u32> {
-    if workload.serving().is_some() || workload.command().is_some() {
+    if !rules(workload).repeats_operations() {
         return None;
     }
     let threads = u64::from(workload.threads());

@@ -1,10 +1,10 @@
 //! Computes how a tuning posts transfers of one size: rails, chunks, posts in a burst, and which optimizations apply.
 //! Performs no I/O.
 
-use crds::assignment::{PingPongWorkload, TransferWorkload, Workload};
+use crds::assignment::Workload;
 use crds::striping::{Stripes, StripingPolicy, StripingRule};
 use crds::units::Size;
-use crds::v1alpha1::{Optimization, PingPongOperation, TransferOperation, TransportSpec};
+use crds::v1alpha1::{Optimization, TransferOperation, TransportSpec};
 use serde::Serialize;
 
 /// A requested optimization, and whether it applies in a cell.
@@ -56,26 +56,9 @@ pub struct Burst {
 
 impl From<&Workload> for Burst {
     fn from(workload: &Workload) -> Self {
-        match workload {
-            Workload::PingPong(PingPongWorkload { operation, .. }) => Self {
-                transfers: 1,
-                operation: match operation {
-                    PingPongOperation::Send => TransferOperation::Send,
-                    PingPongOperation::WriteImmediate => TransferOperation::WriteImmediate,
-                },
-            },
-            Workload::Rpc(_) | Workload::MemoryFootprint(_) | Workload::Command(_) => Self {
-                transfers: 1,
-                operation: TransferOperation::Send,
-            },
-            Workload::Transfer(TransferWorkload { batch, operation, .. }) => Self {
-                transfers: u64::from(*batch),
-                operation: *operation,
-            },
-            Workload::ParameterServing(serving) => Self {
-                transfers: 1,
-                operation: serving.operation(),
-            },
+        Self {
+            transfers: workload.batch().into(),
+            operation: workload.operation(),
         }
     }
 }

@@ -8,8 +8,7 @@
 
 use crds::assignment::memory::area_sizes;
 pub use crds::assignment::memory::{
-    CONTROL_BYTES, MAX_RECEIVES, PING_PONG_WINDOW, SPARE_RECEIVES, is_send, receives_per_rail,
-    shares_buffers, window,
+    CONTROL_BYTES, MAX_RECEIVES, PING_PONG_WINDOW, SPARE_RECEIVES, receives_per_rail,
 };
 use crds::assignment::{Assignment, SLOT_ALIGNMENT};
 use crds::striping::Stripes;
@@ -84,7 +83,7 @@ pub fn depth(assignment: &Assignment) -> usize {
     let windows = assignment
         .scenarios
         .iter()
-        .map(|scenario| window(&scenario.workload));
+        .map(|scenario| scenario.workload.window());
     windows.max().unwrap_or(1) as usize + CONTROL_TOKENS
 }
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crds::assignment::{ArmAssignment, Pass, ScenarioAssignment, Workload};
-use crds::v1alpha1::{MemoryKind, TransferOperation};
+use crds::assignment::{ArmAssignment, Pass, ScenarioAssignment};
+use crds::v1alpha1::MemoryKind;
 
 use super::command_site::CommandSite;
 
@@ -66,18 +66,9 @@ pub struct Case<'a> {
 
 /// Whether payload arrives in this side's memory. `case` contains the role of this side.
 pub(super) fn payload_arrives(case: &Case<'_>) -> bool {
-    let (workload, role) = (&case.scenario.workload, case.role);
-    match workload {
-        Workload::PingPong(_) => true,
-        Workload::Rpc(_) | Workload::MemoryFootprint(_) => !workload.is_off_fabric(case.arm.channel),
-        Workload::ParameterServing(_) => role == Role::Target,
-        Workload::Command(_) => false,
-        Workload::Transfer(transfer) => {
-            let destination = match transfer.operation {
-                TransferOperation::Read => Role::Initiator,
-                _ => Role::Target,
-            };
-            workload.is_bidirectional() || workload.reads_back() || role == destination
-        }
+    let [initiator, target] = case.scenario.workload.payload_arrives(case.arm.channel);
+    match case.role {
+        Role::Initiator => initiator,
+        Role::Target => target,
     }
 }

@@ -1,11 +1,11 @@
 //! Source and landing offsets of the transfers in one case, and the number of transfers in flight. Performs no I/O.
 //! Both sides compute the same values.
 
-use crds::assignment::{Pass, ScenarioAssignment, Workload};
+use crds::assignment::{Pass, ScenarioAssignment};
 use crds::striping::Stripes;
-use crds::v1alpha1::{PingPongOperation, TransferOperation};
+use crds::v1alpha1::TransferOperation;
 
-use crate::arm_endpoints::layout::{self, Layout, ReceiveLayout, Slots};
+use crate::arm_endpoints::layout::{Layout, ReceiveLayout, Slots};
 
 /// Offsets and counts of one case on one thread.
 #[derive(Clone, Debug)]
@@ -40,17 +40,17 @@ impl Geometry {
         layout: Layout,
         rails: u64,
     ) -> Self {
-        let operation = operation(&scenario.workload);
+        let operation = scenario.workload.operation();
         let checked = pass == Pass::Integrity;
-        let shared = layout::shares_buffers(&scenario.workload);
+        let shared = scenario.workload.shares_buffers();
         let full_window = if checked && shared {
             1
         } else {
-            layout::window(&scenario.workload)
+            scenario.workload.window()
         };
         // As in common benchmark tools, all messages of a ping-pong or of calls use the same memory, so that it stays
         // in the cache. Transfers use the same memory only on request.
-        let single_slot = !checked && (shared || !matches!(scenario.workload, Workload::Transfer(_)));
+        let single_slot = !checked && (shared || !scenario.workload.is_pipelined());
         let slot_count = if single_slot { 1 } else { u64::from(full_window) };
         let slots = Slots::fit(layout.area_bytes, size, slot_count);
         // In an integrity pass, no two transfers in flight may share a slot.
@@ -61,12 +61,10 @@ impl Geometry {
         };
         let mut receives = None;
         if operation == TransferOperation::Send {
-            let in_flight = match scenario.workload {
-                Workload::PingPong(_)
-                | Workload::Rpc(_)
-                | Workload::MemoryFootprint(_)
-                | Workload::Command(_) => 1,
-                Workload::Transfer(_) | Workload::ParameterServing(_) => window,
+            let in_flight = if scenario.workload.is_pipelined() {
+                window
+            } else {
+                1
             };
             let layout_of = |in_flight| ReceiveLayout::new(layout, stripes, in_flight, rails);
             let mut receive = layout_of(in_flight);
@@ -77,14 +75,7 @@ impl Geometry {
             receive.exclusive &= !single_slot;
             receives = Some(receive);
         }
-        let batch = match &scenario.workload {
-            Workload::PingPong(_)
-            | Workload::Rpc(_)
-            | Workload::MemoryFootprint(_)
-            | Workload::ParameterServing(_)
-            | Workload::Command(_) => 1,
-            Workload::Transfer(transfer) => transfer.batch.min(window),
-        };
+        let batch = scenario.workload.batch().min(window);
         let offsets = |base: u64| {
             (0..u64::from(window))
                 .map(|slot| base + slots.offset(slot))
@@ -109,18 +100,5 @@ impl Geometry {
             self.operation,
             TransferOperation::Send | TransferOperation::WriteImmediate
         )
-    }
-}
-
-/// Operation that `workload` posts.
-pub(super) fn operation(workload: &Workload) -> TransferOperation {
-    match workload {
-        Workload::Transfer(transfer) => transfer.operation,
-        Workload::Rpc(_) | Workload::MemoryFootprint(_) | Workload::Command(_) => TransferOperation::Send,
-        Workload::ParameterServing(serving) => serving.operation(),
-        Workload::PingPong(ping_pong) => match ping_pong.operation {
-            PingPongOperation::Send => TransferOperation::Send,
-            PingPongOperation::WriteImmediate => TransferOperation::WriteImmediate,
-        },
     }
 }

@@ -198,11 +198,11 @@ fn run_concurrently<T: Transport>(
     let groups = endpoints.groups.min(thread_count as usize);
     let used_rails = (rails as usize * groups).min(endpoints.facts().rails.len());
     let facts = endpoints.facts().clone();
+    let [_, measuring_target] = first.scenario.workload.measuring_sides();
     let side = SideContext {
         role: first.role,
-        // In parameter serving, the workers also post, so neither side may close its window before both have finished.
-        bidirectional: first.scenario.workload.is_bidirectional()
-            || first.scenario.workload.serving().is_some(),
+        // If the target also measures, neither side may close its window before both have finished.
+        bidirectional: measuring_target,
         phases: phases.as_ref(),
         flow: 0,
         thread: 0,

@@ -6,7 +6,6 @@ use crds::record::{CallReport, CaseFailure, FailureReason, Posted, SideReport, S
 
 use super::case::Case;
 use super::engine::failure;
-use super::geometry;
 use super::ping::{PingRecorders, durations};
 use super::thread_report::{CallMeasurement, ThreadReport, ThreadWindow};
 use crate::measure::recorder::Recorder;
@@ -156,7 +155,7 @@ pub(super) fn new_evidence(
     let lines = evidence::lines(
         &posted.counters,
         names,
-        geometry::operation(&case.scenario.workload),
+        case.scenario.workload.operation(),
         case.arm.striping,
         case.size_bytes,
         rails,

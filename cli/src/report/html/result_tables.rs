@@ -4,12 +4,13 @@ use campaign::compare::metric_name;
 use campaign::format;
 use campaign::plan::PlannedScenario;
 use campaign::summarize::{CellSummary, ExclusiveMedians, METRICS};
+use campaign::workload::rules;
 use crds::assignment::Workload;
 use crds::v1alpha1::Metric;
 use maud::{Markup, html};
 
 use super::verdicts::{arm_name, cell as comparison_cell};
-use crate::report::arm_values::{self, latency_definition};
+use crate::report::arm_values;
 use crate::report::comparison::{ComparisonText, change};
 use crate::report::{Report, isolated, labels, observations};
 
@@ -94,7 +95,7 @@ fn explanations(workload: &Workload, shown: &[&str]) -> String {
         "Latency is {}. Quantiles are computed from the pooled samples of all valid rounds. A value in brackets is the \
          median, over the rounds, of the quantile computed from the raw samples (exclusive method, as in Python's \
          statistics.quantiles). It is shown only if raw samples were stored.",
-        latency_definition(workload)
+        rules(workload).latency_definition()
     );
     let below = "Calls that take less than twice the time of one reading of the clock, which is in brackets, are below the \
         clock. The tails begin above it.";

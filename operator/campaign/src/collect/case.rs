@@ -74,14 +74,11 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The sides whose posts are measured: the initiator, plus the target if both sides post concurrently. The echo of
-    /// a ping-pong is part of the initiator's operation, not a separate operation. In parameter serving, the only such
-    /// side is the target, because its workers measure when they use each version.
+    /// The sides whose posts are measured.
     pub fn posting_sides(&self, workload: &Workload) -> impl Iterator<Item = &Side> {
-        let serves = workload.serving().is_some();
-        let initiator = (!serves).then_some(&self.initiator);
-        let target = (serves || workload.is_bidirectional()).then_some(&self.target);
-        initiator.into_iter().chain(target)
+        let sides = [&self.initiator, &self.target];
+        let measuring = sides.into_iter().zip(workload.measuring_sides());
+        measuring.filter_map(|(side, measures)| measures.then_some(side))
     }
 
     /// Posts of the [`posting_sides`](Self::posting_sides).

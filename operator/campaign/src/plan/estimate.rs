@@ -7,10 +7,11 @@ use std::time::Duration;
 use crds::assignment::pilot::{self, PilotCount};
 use crds::assignment::{BlockAssignment, Extent, Pass, Workload};
 use crds::record::{MAX_CONFIGURATION_RECORDS, MAX_RECORDED_VARIABLES};
-use crds::v1alpha1::{Direction, LibfabricProvider, TransportSpec};
+use crds::v1alpha1::{LibfabricProvider, TransportSpec};
 use serde::Serialize;
 
 use super::{Leg, Plan, PlannedScenario};
+use crate::workload::{Speed, rules};
 
 /// Size in bytes of a case record without its histograms, with four rails on four interfaces and large values in all
 /// fields. A test in this module verifies this value.
@@ -22,9 +23,6 @@ const WINDOWS_BYTES: u64 = 128;
 /// Additional bytes of a case record for each rail beyond the fourth, if the rail has a separate interface and both
 /// sides post on it and report it.
 const RAIL_BYTES: u64 = 544;
-/// Additional bytes of a case record for each worker in parameter serving, including its share of the staleness
-/// distributions.
-const WORKER_BYTES: u64 = 1024;
 /// Size in bytes of a case record of the integrity pass, which contains about a dozen numbers.
 const INTEGRITY_CASE_BYTES: u64 = 1024;
 /// Number of samples assumed for a case with a fixed duration, to estimate the length of its histogram.
@@ -49,8 +47,6 @@ const INTEGRITY_OPERATIONS: u32 = 16;
 const LEG_SECONDS: f64 = 5.0;
 /// Time to start and stop one instrument process, including loading a library, registering memory and connecting.
 const PROCESS_SECONDS: f64 = 0.5;
-/// Time of one run of a benchmark command: a few seconds, which matches the defaults of most tools.
-const COMMAND_SECONDS: f64 = 2.0;
 /// Time for the barriers and reports of one case.
 const CASE_SECONDS: f64 = 0.02;
 
@@ -216,16 +212,12 @@ pub(super) fn block_stream_bytes(plan: &Plan, block: &BlockAssignment) -> u64 {
         (Pass::Pilot | Pass::Measure, Some(scenario)) => {
             let work = &scenario.assignment.workload;
             let samples = CaseEstimate::estimate(plan, scenario, block.size_bytes, block.pass).samples;
-            let sides = if work.is_bidirectional() || work.serving().is_some() {
-                2
-            } else {
-                1
-            };
+            let [_, measuring_target] = work.measuring_sides();
+            let sides = if measuring_target { 2 } else { 1 };
             let windows = if work.is_bidirectional() { WINDOWS_BYTES } else { 0 };
             let rails = plan.rails();
-            let workers = work.serving().map_or(0, |serving| u64::from(serving.workers));
             // The runner shortens a longer record to the maximum length of a line.
-            (case_bytes(samples, sides, rails) + windows + workers * WORKER_BYTES)
+            (case_bytes(samples, sides, rails) + windows + rules(work).additional_record_bytes())
                 .min(crds::record::MAX_LINE_BYTES as u64)
         }
     };
@@ -286,11 +278,9 @@ impl CaseEstimate {
     fn estimate(plan: &Plan, scenario: &PlannedScenario, size: u64, pass: Pass) -> Self {
         let workload = &scenario.assignment.workload;
         let threads = u64::from(workload.threads());
-        let directions = if workload.is_bidirectional() || matches!(workload, Workload::PingPong(_)) {
-            2
-        } else {
-            1
-        };
+        let rules = rules(workload);
+        let moves_both_ways = workload.is_bidirectional() || rules.measures_round_trips();
+        let directions = if moves_both_ways { 2 } else { 1 };
         let operation = operation_seconds(plan, workload, size);
         let (warmup, measured) = match pass {
             Pass::Integrity => (Extent::Iterations(0), Extent::Iterations(INTEGRITY_OPERATIONS)),
@@ -304,19 +294,11 @@ impl CaseEstimate {
                 (workload.warmup(), measured)
             }
         };
-        let measured = match workload {
-            // The number of versions can end the case before its maximum time.
-            Workload::ParameterServing(serving) => Extent::DurationNanos(serving.nominal_nanos()),
-            Workload::PingPong(_)
-            | Workload::Transfer(_)
-            | Workload::Rpc(_)
-            | Workload::MemoryFootprint(_)
-            | Workload::Command(_) => measured,
-        };
+        let measured = rules.expected_extent(measured);
         let (warmup_operations, warmup_seconds) = operations_and_seconds(plan, workload, warmup, operation);
         let (measured_operations, seconds) = operations_and_seconds(plan, workload, measured, operation);
         let seconds = warmup_seconds + seconds;
-        let limit = limit_seconds(workload).unwrap_or(f64::INFINITY);
+        let limit = rules.limit_seconds().unwrap_or(f64::INFINITY);
         let share = if seconds > limit { limit / seconds } else { 1.0 };
         let operations = ((warmup_operations + measured_operations) as f64 * share) as u64;
         Self {
@@ -333,18 +315,6 @@ impl CaseEstimate {
     }
 }
 
-/// Time at which a case is stopped, in seconds; `None` if only the case deadline limits it.
-fn limit_seconds(workload: &Workload) -> Option<f64> {
-    match workload {
-        Workload::Rpc(rpc) => Some(f64::from(rpc.timeout_seconds)),
-        Workload::MemoryFootprint(footprint) => Some(f64::from(footprint.timeout_seconds)),
-        Workload::PingPong(_)
-        | Workload::Transfer(_)
-        | Workload::ParameterServing(_)
-        | Workload::Command(_) => None,
-    }
-}
-
 /// Assumed time of one operation of one thread, in seconds, while all threads of a worker are active.
 fn operation_seconds(plan: &Plan, workload: &Workload, size: u64) -> f64 {
     let assumed = Assumption::from(&plan.transport);
@@ -356,25 +326,12 @@ fn operation_seconds(plan: &Plan, workload: &Workload, size: u64) -> f64 {
     let threads = workload.threads().saturating_mul(plan.flows_of_a_worker());
     let sharing = threads.div_ceil(plan.devices.groups());
     let interval = workload.open_loop().map(|load| 1.0 / f64::from(load.rate));
-    match workload {
-        Workload::PingPong(_) => 2.0 * (latency + wire),
-        Workload::MemoryFootprint(_) => latency + wire,
-        Workload::Command(_) => COMMAND_SECONDS,
-        // Only one sample is in progress at a time.
-        Workload::Rpc(rpc) => {
-            let sample = f64::from(rpc.hops) * (2.0 * latency + wire);
-            interval.map_or(sample, |interval| interval.max(sample))
-        }
-        Workload::Transfer(_) if let Some(interval) = interval => interval,
-        Workload::ParameterServing(serving) => serving.push_nanos as f64 * 1e-9,
-        Workload::Transfer(transfer) => {
-            let one_direction = latency / f64::from(transfer.window) + wire * f64::from(sharing);
-            match transfer.direction {
-                Direction::Unidirectional => one_direction,
-                Direction::Bidirectional => 2.0 * one_direction,
-            }
-        }
-    }
+    rules(workload).operation_seconds(Speed {
+        latency,
+        wire,
+        sharing: f64::from(sharing),
+        interval,
+    })
 }
 
 /// Number of operations that one thread performs in `extent`, and their duration in seconds, if each takes `operation`

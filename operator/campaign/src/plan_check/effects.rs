@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crds::assignment::Workload;
 use crds::units::Size;
-use crds::v1alpha1::{LibfabricProvider, PingPongOperation, TransferOperation, TransportSpec};
+use crds::v1alpha1::{LibfabricProvider, TransferOperation, TransportSpec};
 
 use super::{Notes, Severity};
 use crate::plan::{Arm, Cell, LIBRARY_NOT_USED, Plan, PlannedScenario, Role, Separation};
@@ -114,9 +113,9 @@ fn check_delivery(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
     let over_verbs = plan
         .transports()
         .any(|transport| matches!(transport, TransportSpec::Verbs(_)));
-    if (over_verbs || uses_provider(plan, LibfabricProvider::Verbs))
-        && matches!(&scenario.assignment.workload, Workload::Transfer(work) if work.operation == TransferOperation::Write)
-    {
+    let workload = &scenario.assignment.workload;
+    let writes = workload.is_pipelined() && workload.writes();
+    if writes && (over_verbs || uses_provider(plan, LibfabricProvider::Verbs)) {
         notes.add(
             Severity::Notice,
             format!(
@@ -160,15 +159,16 @@ fn cells(scenario: &PlannedScenario, arm: usize) -> impl Iterator<Item = &Cell> 
 }
 
 fn check_batches(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
-    let Workload::Transfer(transfer) = &scenario.assignment.workload else {
+    let workload = &scenario.assignment.workload;
+    if !workload.is_pipelined() {
         return;
-    };
+    }
+    let is_read = workload.operation() == TransferOperation::Read;
     for (index, arm) in plan.arms.iter().enumerate() {
         let single_post = cells(scenario, index).filter(|cell| cell.posts_per_burst < 2);
         let sizes: Vec<_> = single_post
             .map(|cell| Size(cell.size_bytes).to_string())
             .collect();
-        let is_read = transfer.operation == TransferOperation::Read;
         if arm.doorbell_max_batch.is_some() && !sizes.is_empty() && !is_read {
             notes.add(
                 Severity::Warning,
@@ -186,27 +186,24 @@ fn check_batches(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
 }
 
 fn check_window(scenario: &PlannedScenario, notes: &mut Notes) {
-    if let Workload::Transfer(transfer) = &scenario.assignment.workload
-        && transfer.batch > 1
-        && transfer.window < 2 * transfer.batch
-    {
+    let workload = &scenario.assignment.workload;
+    let (window, batch) = (workload.window(), workload.batch());
+    if batch > 1 && window < 2 * batch {
         notes.add(
             Severity::Notice,
             format!(
-                "scenario {}: window {} is less than two bursts of {}, so the fabric is idle while a burst is posted",
-                scenario.assignment.name, transfer.window, transfer.batch
+                "scenario {}: window {window} is less than two bursts of {batch}, so the fabric is idle while a burst is \
+                 posted",
+                scenario.assignment.name
             ),
         );
     }
 }
 
 fn check_message_length(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
-    let two_sided = match &scenario.assignment.workload {
-        Workload::PingPong(work) => work.operation == PingPongOperation::Send,
-        Workload::Transfer(work) => work.operation == TransferOperation::Send,
-        Workload::Rpc(work) => work.message_bytes > 0,
-        Workload::MemoryFootprint(_) | Workload::ParameterServing(_) | Workload::Command(_) => false,
-    };
+    let workload = &scenario.assignment.workload;
+    let two_sided = workload.operation() == TransferOperation::Send
+        && workload.largest_message(scenario.assignment.max_size_bytes) > 0;
     let direct = uses_provider(plan, LibfabricProvider::EfaDirect);
     let longest = scenario
         .cells

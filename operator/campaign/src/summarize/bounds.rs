@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crds::assignment::Workload;
 use crds::record::{FabricFacts, HostEnvironment, NicFacts};
-use crds::v1alpha1::{Direction, MemoryKind};
+use crds::v1alpha1::MemoryKind;
 use serde::Serialize;
 
 use super::environment::Environment;
@@ -77,16 +76,13 @@ pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> 
     let mut bounds = Vec::new();
     for (scenario, planned) in plan.scenarios.iter().enumerate() {
         let workload = &planned.assignment.workload;
-        let Workload::Transfer(transfer) = workload else {
+        if !workload.is_pipelined() {
             continue;
-        };
-        let both_post = match transfer.direction {
-            Direction::Unidirectional => 1.0,
-            Direction::Bidirectional => 2.0,
-        };
-        // With `read_back`, the writes of some threads use one direction of the links while the reads of other threads
+        }
+        let both_post = if workload.is_bidirectional() { 2.0 } else { 1.0 };
+        // If written memory is read back, the writes of some threads use one direction of the links while the reads of other threads
         // use the opposite direction. A thread copies written and read bytes one after another.
-        let directions = if transfer.read_back { 2.0 } else { both_post };
+        let directions = if workload.reads_back() { 2.0 } else { both_post };
         let threads = f64::from(workload.threads());
         let never_copied_by_gpus = !planned.assignment.uses(MemoryKind::Cuda);
         let copies = copy_rate

@@ -5,6 +5,7 @@ use crds::assignment::Workload;
 
 use super::Invalid;
 use crate::collect::{Case, Measured, SidePosts};
+use crate::workload::rules;
 
 /// Detects a posting worker whose operations, payload, latencies and posts cannot all be true. `off_fabric` is whether the
 /// operations of the case do not use the transport.
@@ -70,11 +71,12 @@ fn posts(workload: &Workload, off_fabric: bool, posted: &SidePosts) -> Option<St
             counters.posts
         ));
     }
-    let payload = match workload {
-        _ if off_fabric => 0,
-        // Torn and outdated versions are transferred too, and a call can have several messages with a payload.
-        Workload::ParameterServing(_) | Workload::Rpc(_) => return None,
-        _ => posted.payload_bytes,
+    let payload = if off_fabric {
+        0
+    } else if rules(workload).posts_only_payload() {
+        posted.payload_bytes
+    } else {
+        return None;
     };
     let bytes = sum(&counters.bytes_per_rail);
     (bytes != payload)

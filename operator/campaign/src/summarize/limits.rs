@@ -9,6 +9,7 @@ use super::case_check::MIN_SPAN_SHARE;
 use super::{EndpointIndex, Invalid};
 use crate::collect::{Case, Measured};
 use crate::plan::PlannedScenario;
+use crate::workload::rules;
 
 /// Minimum one-way latency over an interface. A NIC is reached over PCI Express, whose round trip alone takes a few
 /// hundred nanoseconds. A virtual interface is reached through system calls on both sides. No half round trip below 500
@@ -79,7 +80,7 @@ pub(super) fn check_latency_floor(
     measured: &Measured,
     endpoints: &EndpointIndex<'_>,
 ) -> Option<Invalid> {
-    if !matches!(scenario.assignment.workload, Workload::PingPong(_)) {
+    if !rules(&scenario.assignment.workload).measures_round_trips() {
         return None;
     }
     let posted = measured.initiator.posted.as_ref()?;
@@ -116,17 +117,11 @@ pub(super) fn check_latency_floor(
 /// Operations that take `sum` nanoseconds in total, with at most `n` of them in flight, take at least `sum / n`
 /// nanoseconds (Little's law).
 pub(super) fn check_elapsed(workload: &Workload, measured: &Measured) -> Option<Invalid> {
-    let in_flight = match workload {
+    let concurrent = rules(workload).concurrent_operations()?;
+    let in_flight = match workload.open_loop() {
         // Latencies of an open loop include the time before an operation is in flight.
-        _ if workload.open_loop().is_some() => f64::INFINITY,
-        // A sample is half a round trip, and only one message is in flight.
-        Workload::PingPong(_) => 0.5,
-        Workload::Rpc(_) | Workload::MemoryFootprint(_) => 1.0,
-        // The latencies of parameter serving include the time until a worker fetches a version.
-        Workload::ParameterServing(_) => f64::INFINITY,
-        // The runner does not time a command's operations.
-        Workload::Command(_) => return None,
-        Workload::Transfer(transfer) => f64::from(transfer.window) * f64::from(transfer.threads),
+        Some(_) => f64::INFINITY,
+        None => concurrent,
     };
     measured.posting_sides(workload).find_map(|side| {
         let posted = side.posted.as_ref()?;

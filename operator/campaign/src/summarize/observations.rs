@@ -8,6 +8,7 @@ use super::Serving;
 use super::rounds::Rounds;
 use crate::collect::Measured;
 use crate::stats::Distribution;
+use crate::workload::rules;
 
 /// Observations of one arm at one size, over all rounds and pairs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -89,7 +90,7 @@ pub(super) fn observations(workload: &Workload, rounds: &Rounds<'_>) -> Observat
         }
     }
     observations.first_batch_nanos = rounds.median_of_pairs(first_batch_nanos);
-    if matches!(workload, Workload::PingPong(_)) {
+    if rules(workload).measures_round_trips() {
         observations.mean_round_trip_nanos = rounds.median_of_pairs(mean_round_trip_nanos);
     }
     if workload.is_bidirectional() {

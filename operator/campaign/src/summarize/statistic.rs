@@ -5,6 +5,7 @@ use crds::v1alpha1::Metric;
 
 use crate::collect::{Measured, Side, SidePosts};
 use crate::stats::{BoundedValue, Distribution};
+use crate::workload::rules;
 
 /// Every metric, in the order used in reports.
 pub const METRICS: [Metric; 10] = [
@@ -40,7 +41,7 @@ fn merged_latency(workload: &Workload, cases: &[&Measured]) -> Distribution {
 /// by the side's window. `None` if a side has no window, if the window contains more than operations, and for commands,
 /// because the CPU time of the runner does not include theirs.
 pub fn cpu_percent(workload: &Workload, cases: &[&Measured]) -> Option<f64> {
-    if workload.command().is_some() || !has_window_of_operations(workload) {
+    if workload.command().is_some() || !rules(workload).has_window_of_operations() {
         return None;
     }
     let sides = cases.iter().flat_map(|case| [&case.initiator, &case.target]);
@@ -72,7 +73,7 @@ pub fn statistic(
         return Some(reported.value).filter(|value| *value > 0.0);
     }
     let is_per_byte = matches!(metric, Metric::Throughput | Metric::CpuSecondsPerGib);
-    if is_per_byte && !moves_payload || !has_window_of_operations(workload) && has_window(metric) {
+    if is_per_byte && !moves_payload || !rules(workload).has_window_of_operations() && has_window(metric) {
         return None;
     }
     let posters = || cases.iter().flat_map(|case| case.posters(workload));
@@ -108,12 +109,6 @@ pub fn statistic(
         Metric::ReportedLatency | Metric::ReportedBandwidth => None,
     };
     value.filter(|value| value.is_finite() && *value > 0.0)
-}
-
-/// Whether the measured window contains only operations. The window of a memory footprint also includes releasing the
-/// tensor and reading the page tables, and its CPU time does not include the consumers.
-fn has_window_of_operations(workload: &Workload) -> bool {
-    !matches!(workload, Workload::MemoryFootprint(_))
 }
 
 /// Whether `metric` depends on the length or the CPU time of the measured window.

@@ -4,28 +4,24 @@ use crds::assignment::Workload;
 use crds::v1alpha1::Metric;
 
 use super::command;
+use crate::workload::rules;
 
 /// Cause and fix if a scenario with `workload` does not have `metric`.
 pub(super) fn metric_problem(metric: Metric, workload: &Workload) -> Option<String> {
-    let is_reported = matches!(metric, Metric::ReportedLatency | Metric::ReportedBandwidth);
+    if rules(workload).has_metric(metric) {
+        return None;
+    }
     if workload.command().is_some() {
-        return (!is_reported).then(|| command::NO_METRIC.to_owned());
+        return Some(command::NO_METRIC.to_owned());
     }
-    if is_reported {
-        return Some(format!(
-            "{metric} exists only in command scenarios. Use another metric"
-        ));
-    }
-    let has_memory = matches!(workload, Workload::MemoryFootprint(_));
-    if metric == Metric::MemoryPerConsumer {
-        let message = "MemoryPerConsumer exists only in memoryFootprint scenarios. Use another metric";
-        return (!has_memory).then(|| message.to_owned());
-    }
-    let is_rate = matches!(metric, Metric::Throughput | Metric::CompletionRate);
-    let has_rate = matches!(workload, Workload::Transfer(transfer) if transfer.open_loop.is_none());
-    let lacks_cpu_time = metric == Metric::CpuSecondsPerGib && has_memory;
-    ((is_rate && !has_rate) || lacks_cpu_time).then(|| match workload {
-        Workload::Transfer(_) => format!(
+    Some(match metric {
+        Metric::ReportedLatency | Metric::ReportedBandwidth => {
+            format!("{metric} exists only in command scenarios. Use another metric")
+        }
+        Metric::MemoryPerConsumer => {
+            "MemoryPerConsumer exists only in memoryFootprint scenarios. Use another metric".to_owned()
+        }
+        _ if workload.is_pipelined() => format!(
             "{metric} is not available for a transfer with `load`, which sets the rate. Use LatencyP50, or a \
              transfer scenario without `load`"
         ),

@@ -1,10 +1,7 @@
 //! Checks the NIXL transport fields that depend on each other or on the scenarios.
 
-use crds::assignment::Workload;
 use crds::units::Size;
-use crds::v1alpha1::{
-    Nixl, NixlDescriptors, NixlRequests, PingPongOperation, TransferOperation, TransportSpec,
-};
+use crds::v1alpha1::{Nixl, NixlDescriptors, NixlRequests, TransferOperation, TransportSpec};
 
 use super::reporter::Reporter;
 use super::{ValidatedScenario, one_per_sweep};
@@ -30,12 +27,8 @@ pub(super) fn check(
 /// Reports scenarios with messages, which NIXL does not transfer.
 fn check_operations(path: &str, scenarios: &[ValidatedScenario], report: &mut Reporter) {
     for scenario in one_per_sweep(scenarios) {
-        let sends = match &scenario.assignment.workload {
-            Workload::PingPong(work) => work.operation == PingPongOperation::Send,
-            Workload::Transfer(work) => work.operation == TransferOperation::Send,
-            Workload::Rpc(_) | Workload::MemoryFootprint(_) => true,
-            Workload::ParameterServing(_) | Workload::Command(_) => false,
-        };
+        let workload = &scenario.assignment.workload;
+        let sends = workload.operation() == TransferOperation::Send && workload.command().is_none();
         if sends {
             report.add(
                 format!("spec.scenarios[{}]", scenario.index),

@@ -1,7 +1,6 @@
 //! Validates the settings of each transport, and the variants' transports: all transports must have the same number of
 //! rails, and the operations of the scenarios must have the same meaning over each of them.
 
-use crds::assignment::Workload;
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, Pattern, TransferOperation, TransportSpec, UcxMessages};
 
 use super::reporter::Reporter;
@@ -49,9 +48,8 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
         return;
     }
     for scenario in scenarios {
-        if matches!(&scenario.assignment.workload,
-            Workload::Transfer(transfer) if transfer.operation == TransferOperation::WriteImmediate)
-        {
+        let workload = &scenario.assignment.workload;
+        if workload.is_pipelined() && workload.operation() == TransferOperation::WriteImmediate {
             report.add(
                 format!("spec.scenarios[{}].transfer.operation", scenario.index),
                 format!(

@@ -1,6 +1,5 @@
 //! Creates an engine and allocates everything that a thread needs in a case.
 
-use crds::assignment::Workload;
 use crds::record::{CaseFailure, FabricFacts, FailureReason, InjectLimits};
 use crds::v1alpha1::{MemoryKind, Polling, TransferOperation};
 
@@ -127,8 +126,8 @@ impl<'a, T: Transport> Engine<'a, T> {
             rails,
             stripes.rails,
         );
-        let is_transfer = matches!(case.scenario.workload, Workload::Transfer(_));
-        let credits = is_transfer && geometry.needs_credit();
+        let is_pipelined = case.scenario.workload.is_pipelined();
+        let credits = is_pipelined && geometry.needs_credit();
         let incoming = Incoming::new(stripes.rails, geometry.window, geometry.batch, credits);
         let tag = CaseTag::new(case.number);
         let mut inbox = Inbox::new(rails);
@@ -150,7 +149,7 @@ impl<'a, T: Transport> Engine<'a, T> {
             remote: remote.into(),
             region: setup.buffers.map_or(usize::MAX, |buffers| buffers.own),
             receives_payload: payload_arrives(case) && geometry.operation == TransferOperation::Send,
-            timed: is_transfer,
+            timed: is_pipelined,
             posting,
             rotation: RailRotation::new(
                 case.arm.striping.policy,
@@ -159,13 +158,12 @@ impl<'a, T: Transport> Engine<'a, T> {
             ),
             burst: Burst::new(geometry.batch, rails),
             outgoing: Outgoing::new(geometry.window, credits),
-            incoming: match &case.scenario.workload {
-                // In an open loop, a credit for several transfers would add the wait for the later transfers to the
-                // latency of the earlier ones.
-                Workload::Transfer(work) if work.open_loop.is_some() => {
-                    incoming.with_credit_for_each_transfer()
-                }
-                _ => incoming,
+            incoming: if is_pipelined && case.scenario.workload.open_loop().is_some() {
+                // A credit for several transfers would add the wait for the later transfers to the latency of the earlier
+                // ones.
+                incoming.with_credit_for_each_transfer()
+            } else {
+                incoming
             },
             inbox,
             pings: PingState::default(),

@@ -484,7 +484,8 @@ mod tests {
         assert_eq!(posts as u64, serving.max_posts());
         assert_eq!(worker.next_due(2000), u64::MAX);
         let size = 64;
-        let memory = Memory::allocate(MemoryKind::Heap, serving.area_bytes(size) as usize).unwrap();
+        let memory =
+            Memory::allocate(MemoryKind::Heap, serving.slots_and_table_bytes(size) as usize).unwrap();
         let table = FinalTable {
             times: vec![1; serving.max_version as usize],
             receipts: vec![1; worker.observed.posts.len()],

@@ -2,9 +2,9 @@
 
 use crds::assignment::Workload;
 use crds::interface_load::InterfaceLoad;
-use crds::v1alpha1::{Direction, TransferOperation};
 
 use crate::collect::{Measured, Side};
+use crate::workload::{add, rules};
 
 /// Bytes that a side is expected to send and receive, by rail.
 #[derive(Debug, Default, Clone)]
@@ -65,11 +65,11 @@ fn posts_per_rail(side: &Side) -> Vec<u64> {
 /// message with at most one.
 fn messages(workload: &Workload, measured: &Measured) -> Vec<u64> {
     let [posted, answered] = [&measured.initiator, &measured.target].map(posts_per_rail);
-    let answers = match workload {
-        Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) if answered.is_empty() => {
-            posted.clone()
-        }
-        _ => answered,
+    let answers_each = rules(workload).measures_round_trips() || workload.uses_channels();
+    let answers = if answers_each && answered.is_empty() {
+        posted.clone()
+    } else {
+        answered
     };
     add(posted, &answers)
 }
@@ -81,57 +81,22 @@ fn pings(measured: &Measured) -> u64 {
     ping.map_or(0, |ping| 2 * (ping.idle.count() + ping.loaded.count()))
 }
 
-fn add(mut bytes: Vec<u64>, other: &[u64]) -> Vec<u64> {
-    bytes.resize(bytes.len().max(other.len()), 0);
-    bytes.iter_mut().zip(other).for_each(|(sum, more)| *sum += more);
-    bytes
-}
-
-/// Returns the traffic expected of the initiator and of the target. The echo of a ping-pong is as long as its message.
-/// A read moves the bytes to the side that posts it. If written memory is read back, reads move half of the bytes.
+/// Returns the traffic expected of the initiator and of the target.
 pub(super) fn expected_traffic(
     workload: &Workload,
     measured: &Measured,
 ) -> (ExpectedTraffic, ExpectedTraffic) {
-    let request = posted_bytes_per_rail(&measured.initiator);
-    let (request, response) = match workload {
-        Workload::PingPong(_) => {
-            let echo = Some(posted_bytes_per_rail(&measured.target)).filter(|echo| !echo.is_empty());
-            (request.clone(), echo.unwrap_or(request))
-        }
-        Workload::Transfer(transfer) if transfer.read_back => {
-            let one_way: Vec<u64> = request.iter().map(|bytes| bytes / 2).collect();
-            (one_way.clone(), one_way)
-        }
-        // The target's posts are not reported, so the expected traffic does not include replies and nested calls. A
-        // command's bytes are in its own report.
-        Workload::Rpc(_) | Workload::MemoryFootprint(_) | Workload::Command(_) => (request, Vec::new()),
-        // The trainer writes the versions or, in `Pull` mode, the workers read them from its memory.
-        Workload::ParameterServing(_) => {
-            let read = posted_bytes_per_rail(&measured.target);
-            (add(request, &read), Vec::new())
-        }
-        Workload::Transfer(transfer) => {
-            let response = match transfer.direction {
-                Direction::Bidirectional => posted_bytes_per_rail(&measured.target),
-                Direction::Unidirectional => Vec::new(),
-            };
-            match transfer.operation {
-                TransferOperation::Read => (response, request),
-                TransferOperation::Send | TransferOperation::Write | TransferOperation::WriteImmediate => {
-                    (request, response)
-                }
-            }
-        }
-    };
-    // The replies and the nested calls of a sample carry at most the bytes of its own calls.
-    let replies = match workload {
-        Workload::Rpc(_) | Workload::MemoryFootprint(_) => request.clone(),
-        _ => Vec::new(),
+    let [posted, answered] = [&measured.initiator, &measured.target].map(posted_bytes_per_rail);
+    let [sent, received] = rules(workload).expected_bytes(posted, answered);
+    // The replies and the nested calls of a sample are not reported, and carry at most the bytes of its own calls.
+    let replies = if workload.uses_channels() {
+        sent.clone()
+    } else {
+        Vec::new()
     };
     let initiator = ExpectedTraffic {
-        sent: request,
-        received: response,
+        sent,
+        received,
         replies_sent: Vec::new(),
         replies_received: replies,
         messages: messages(workload, measured),

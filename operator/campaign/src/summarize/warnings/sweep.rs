@@ -1,10 +1,11 @@
 //! Warnings about load sweeps whose knees are uncertain.
 
-use crds::assignment::{Extent, Workload};
+use crds::assignment::Extent;
 
 use super::super::{CellSummary, Knee, SweepSummary};
 use crate::format;
 use crate::plan::{Plan, PlannedScenario};
+use crate::workload::rules;
 
 /// Minimum length of a window relative to the 99th percentile of latency at the lowest rate, below which individual
 /// operations decide whether a rate is sustained.
@@ -47,7 +48,7 @@ fn short_windows(plan: &Plan, cells: &[CellSummary], sweep: &SweepSummary) -> Op
             format::nanos(window),
             format::nanos(p99),
             workload.started(),
-            longer_windows(workload),
+            rules(workload).longer_windows(),
         )
     })
 }
@@ -67,7 +68,7 @@ fn not_monotonic(plan: &Plan, sweep: &SweepSummary) -> Option<String> {
         sweep.sweep,
         format::size(sweep.size_bytes),
         arm(plan, sweep),
-        longer_windows(&planned.assignment.workload),
+        rules(&planned.assignment.workload).longer_windows(),
     ))
 }
 
@@ -98,14 +99,6 @@ fn scenario<'a>(plan: &'a Plan, sweep: &SweepSummary) -> Option<&'a PlannedScena
 
 fn arm<'a>(plan: &'a Plan, sweep: &SweepSummary) -> &'a str {
     plan.arms.get(sweep.arm).map_or("", |arm| arm.name.as_str())
-}
-
-/// Fields that lengthen the windows of a sweep.
-fn longer_windows(workload: &Workload) -> &'static str {
-    match workload {
-        Workload::Rpc(_) => "more rpc.iterations",
-        _ => "a longer transfer.duration or sampling.minWindow",
-    }
 }
 
 #[cfg(test)]

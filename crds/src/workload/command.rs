@@ -1,8 +1,11 @@
 //! Runs of a benchmark command, with all defaults resolved.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
-use crate::v1alpha1::{CommandPattern, CommandTool};
+use super::{Extent, Inconsistency, WorkloadProperties, process_limit};
+use crate::v1alpha1::{CommandPattern, CommandTool, RpcChannel};
 
 /// Number of TCP ports over which the runs of a scenario's command are distributed, so that a port is not reused
 /// immediately after an earlier run.
@@ -37,7 +40,7 @@ pub struct CommandWorkload {
 
 impl CommandWorkload {
     /// Whether the numbers are within their bounds and the client is not empty.
-    pub fn is_bounded(&self) -> bool {
+    fn is_bounded(&self) -> bool {
         (1..=3600).contains(&self.timeout_seconds)
             && self.port >= 1024
             && self.port <= u16::MAX - COMMAND_PORTS
@@ -48,6 +51,43 @@ impl CommandWorkload {
     /// Port for the run with this seed. Both workers of a pair know the seed.
     pub fn port_of(&self, seed: u64) -> u16 {
         self.port + (seed % u64::from(COMMAND_PORTS)) as u16
+    }
+}
+
+/// A command is executed once. It can load any library, and transfers its data without the transport. Counters and log
+/// lines show whether the data used the fabric.
+impl WorkloadProperties for CommandWorkload {
+    fn check(&self) -> Result<(), Inconsistency> {
+        Inconsistency::unless(
+            self.is_bounded(),
+            "",
+            "client is empty, or port, timeoutSeconds or the number of arguments is out of bounds",
+        )
+    }
+
+    fn measured(&self) -> Extent {
+        Extent::Iterations(1)
+    }
+
+    fn largest_message(&self, _max_size_bytes: u64) -> u64 {
+        0
+    }
+
+    fn payload_arrives(&self, _channel: RpcChannel) -> [bool; 2] {
+        [false; 2]
+    }
+
+    fn starts_processes(&self) -> bool {
+        true
+    }
+
+    fn instrument_limit(
+        &self,
+        _channel: RpcChannel,
+        case_deadline: Duration,
+        _copy_time: Duration,
+    ) -> Duration {
+        process_limit(case_deadline, self.timeout_seconds)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::SLOT_ALIGNMENT;
-use crate::v1alpha1::TransferOperation;
+use super::{Extent, Inconsistency, WorkloadProperties};
+use crate::assignment::SLOT_ALIGNMENT;
+use crate::v1alpha1::{RpcChannel, TransferOperation};
 
 /// Number of versions whose bytes are in memory at the same time: while one is in use or in flight, the next one is
 /// prepared.
@@ -87,14 +88,6 @@ impl Delivery {
 }
 
 impl ServingWorkload {
-    /// Operation that transfers the parameters or, in modes that do not use the fabric, the publication times.
-    pub fn operation(&self) -> TransferOperation {
-        match self.delivery {
-            Delivery::Pull => TransferOperation::Read,
-            Delivery::Filesystem { .. } | Delivery::Multicast(_) | Delivery::Push => TransferOperation::Write,
-        }
-    }
-
     /// Maximum number of posts of one worker.
     pub fn max_posts(&self) -> u64 {
         self.max_time_nanos / self.post_nanos.max(1) + 2
@@ -121,8 +114,72 @@ impl ServingWorkload {
         16 + u64::from(self.max_version) + self.max_posts()
     }
 
-    /// Size of an area in bytes, for parameters of `size` bytes.
-    pub fn area_bytes(&self, size: u64) -> u64 {
+    /// Size in bytes of the slots and the table in an area, for parameters of `size` bytes.
+    pub fn slots_and_table_bytes(&self, size: u64) -> u64 {
         Self::table_offset(size) + (self.table_words() * 8).next_multiple_of(SLOT_ALIGNMENT)
+    }
+}
+
+impl WorkloadProperties for ServingWorkload {
+    fn check(&self) -> Result<(), Inconsistency> {
+        let periods = [
+            self.push_nanos,
+            self.pull_nanos,
+            self.post_nanos,
+            self.step_nanos,
+            self.max_time_nanos,
+        ];
+        Inconsistency::unless(
+            (1..=64).contains(&self.workers) && self.max_version > 0 && !periods.contains(&0),
+            "",
+            "workers, maxVersion or a period is out of bounds",
+        )
+    }
+
+    fn measured(&self) -> Extent {
+        Extent::DurationNanos(self.max_time_nanos)
+    }
+
+    /// Each worker has one thread.
+    fn threads(&self) -> u32 {
+        self.workers
+    }
+
+    /// In modes that do not use the fabric for the parameters, the operation transfers the publication times.
+    fn operation(&self) -> TransferOperation {
+        match self.delivery {
+            Delivery::Pull => TransferOperation::Read,
+            Delivery::Filesystem { .. } | Delivery::Multicast(_) | Delivery::Push => TransferOperation::Write,
+        }
+    }
+
+    /// The workers measure when they use each version.
+    fn measuring_sides(&self) -> [bool; 2] {
+        [false, true]
+    }
+
+    fn window(&self) -> u32 {
+        1
+    }
+
+    fn area_bytes(&self, max_size_bytes: u64, rails: u64) -> u64 {
+        self.slots_and_table_bytes(max_size_bytes) + rails * SLOT_ALIGNMENT
+    }
+
+    fn payload_arrives(&self, _channel: RpcChannel) -> [bool; 2] {
+        [false, true]
+    }
+
+    fn uses_library(&self, _channel: RpcChannel) -> bool {
+        self.delivery.uses_fabric()
+    }
+
+    fn suits_many_to_many(&self) -> bool {
+        true
+    }
+
+    /// In every mode, the trainer writes at least its tables.
+    fn writes(&self) -> bool {
+        true
     }
 }

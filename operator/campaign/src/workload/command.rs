@@ -1,0 +1,36 @@
+//! Rules of benchmark commands.
+
+use crds::assignment::CommandWorkload;
+use crds::v1alpha1::Metric;
+
+use super::{Speed, WorkloadRules};
+
+/// Assumed time of one run: a few seconds, which matches the defaults of most tools.
+const RUN_SECONDS: f64 = 2.0;
+
+impl WorkloadRules for CommandWorkload {
+    fn latency_name(&self) -> &'static str {
+        "reported"
+    }
+
+    fn latency_definition(&self) -> &'static str {
+        "the value that the command's tool reports; its distribution is unknown"
+    }
+
+    fn operation_seconds(&self, _speed: Speed) -> f64 {
+        RUN_SECONDS
+    }
+
+    fn has_metric(&self, metric: Metric) -> bool {
+        matches!(metric, Metric::ReportedLatency | Metric::ReportedBandwidth)
+    }
+
+    /// The runner does not time a command's operations.
+    fn concurrent_operations(&self) -> Option<f64> {
+        None
+    }
+
+    fn repeats_operations(&self) -> bool {
+        false
+    }
+}
