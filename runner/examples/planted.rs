@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crds::record::{FabricFacts, FailureReason};
+use crds::record::{FabricFacts, FailureReason, ProtocolUse};
 use crds::v1alpha1::{TransferOperation, TransportSpec};
 use fabricbench_runner::cli;
 use fabricbench_runner::instrument::select::{
@@ -23,8 +23,8 @@ use fabricbench_runner::memory::Memory;
 use fabricbench_runner::transport::libfabric::Libfabric;
 use fabricbench_runner::transport::loopback::Loopback;
 use fabricbench_runner::transport::{
-    CallNames, Completion, CompletionKind, EndpointAddresses, OpenConfig, Operation, Peer, Post, PostError,
-    Rail, Region, RemoteKey, RemoteRegion, Transport, TransportError,
+    Capabilities, Completion, CompletionKind, EndpointAddresses, OpenConfig, Operation, Peer, Post,
+    PostError, PreparationStats, Rail, Region, RemoteKey, RemoteRegion, Transport, TransportError,
 };
 
 fn main() -> ExitCode {
@@ -95,10 +95,6 @@ struct PlantedTransport<T> {
 impl<T: Transport> Transport for PlantedTransport<T> {
     type Region = T::Region;
 
-    const SUPPORTS_MORE: bool = T::SUPPORTS_MORE;
-
-    const CALL_NAMES: CallNames = T::CALL_NAMES;
-
     fn load(config: &OpenConfig) -> Result<(), TransportError> {
         T::load(config)
     }
@@ -110,6 +106,10 @@ impl<T: Transport> Transport for PlantedTransport<T> {
             corrupts: CORRUPTS.load(Ordering::Relaxed),
             last_message: Instant::now(),
         })
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
     }
 
     fn facts(&self) -> &FabricFacts {
@@ -140,6 +140,18 @@ impl<T: Transport> Transport for PlantedTransport<T> {
         self.inner.register(memory)
     }
 
+    fn allocate(&mut self, bytes: usize) -> Result<T::Region, TransportError> {
+        self.inner.allocate(bytes)
+    }
+
+    fn prepare(&mut self, post: &Post<'_, T::Region>, at_once: u32) -> Result<(), TransportError> {
+        self.inner.prepare(post, at_once)
+    }
+
+    fn preparation_stats(&self) -> Option<PreparationStats> {
+        self.inner.preparation_stats()
+    }
+
     fn post(&mut self, post: &Post<'_, T::Region>) -> Result<(), PostError> {
         if self.corrupts
             && post.length >= MIN_PAYLOAD_BYTES
@@ -167,7 +179,7 @@ impl<T: Transport> Transport for PlantedTransport<T> {
         self.inner.post_receive(rail, region, offset, length, token)
     }
 
-    fn post_flush(&mut self, peer: Peer) -> Result<bool, PostError> {
+    fn post_flush(&mut self, peer: Peer) -> Result<(), PostError> {
         self.inner.post_flush(peer)
     }
 
@@ -195,5 +207,9 @@ impl<T: Transport> Transport for PlantedTransport<T> {
 
     fn wait(&mut self, timeout: Duration) -> Result<(), TransportError> {
         self.inner.wait(timeout)
+    }
+
+    fn close(self) -> Vec<ProtocolUse> {
+        self.inner.close()
     }
 }

@@ -8,13 +8,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use crds::record::{FabricFacts, InjectLimits, RailFacts};
+use crds::record::{FabricFacts, InjectLimits, ProtocolUse, RailFacts};
+use crds::v1alpha1::{MemoryKind, TransferOperation};
 
 use crate::immediate::{Immediate, Message};
 use crate::memory::Memory;
+use crate::transport::failures::check_region_rails;
 use crate::transport::{
-    Completion, CompletionKind, EndpointAddresses, OpenConfig, Operation, Peer, Post, PostError, Rail,
-    Region, RemoteKey, RemoteRegion, Transport, TransportError,
+    Capabilities, Completion, CompletionKind, EndpointAddresses, OpenConfig, Operation, Peer, Post,
+    PostError, PreparationStats, Rail, Region, RemoteKey, RemoteRegion, Transport, TransportError,
 };
 
 /// Size of the largest message that can be injected, in bytes.
@@ -324,6 +326,10 @@ impl TestTransport {
 impl Transport for TestTransport {
     type Region = TestRegion;
 
+    fn load(_config: &OpenConfig) -> Result<(), TransportError> {
+        Ok(())
+    }
+
     fn open(config: &OpenConfig) -> Result<Self, TransportError> {
         let rails = config.spec.rails() as usize;
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
@@ -371,6 +377,14 @@ impl Transport for TestTransport {
         })
     }
 
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            flush: self.faults.flush_time.is_some(),
+            completes_writes_locally: self.faults.completes_writes_locally,
+            ..Capabilities::BUILT_IN
+        }
+    }
+
     fn facts(&self) -> &FabricFacts {
         &self.facts
     }
@@ -388,6 +402,27 @@ impl Transport for TestTransport {
         let endpoint = lock(&ENDPOINTS)[&id].upgrade().unwrap();
         self.peers.push(endpoint);
         Ok(self.peers.len() - 1)
+    }
+
+    fn import(&mut self, _peer: Peer, region: &RemoteRegion) -> Result<Vec<RemoteKey>, TransportError> {
+        check_region_rails("import", region, self.rails())?;
+        region.rails.iter().map(RemoteKey::try_from).collect()
+    }
+
+    fn check_operation(&self, _peer: Peer, _operation: TransferOperation) -> Result<(), TransportError> {
+        Ok(())
+    }
+
+    fn allocate(&mut self, bytes: usize) -> Result<TestRegion, TransportError> {
+        self.register(Memory::allocate(MemoryKind::Heap, bytes)?)
+    }
+
+    fn prepare(&mut self, _post: &Post<'_, TestRegion>, _at_once: u32) -> Result<(), TransportError> {
+        Ok(())
+    }
+
+    fn preparation_stats(&self) -> Option<PreparationStats> {
+        None
     }
 
     fn register(&mut self, memory: Arc<Memory>) -> Result<TestRegion, TransportError> {
@@ -485,14 +520,10 @@ impl Transport for TestTransport {
         Ok(())
     }
 
-    fn completes_writes_locally(&self) -> bool {
-        self.faults.completes_writes_locally
-    }
-
-    fn post_flush(&mut self, _: Peer) -> Result<bool, PostError> {
+    fn post_flush(&mut self, _: Peer) -> Result<(), PostError> {
         self.flushes_due
             .extend(self.faults.flush_time.map(|time| Instant::now() + time));
-        Ok(self.faults.flush_time.is_some())
+        Ok(())
     }
 
     fn flushes_in_flight(&self) -> u32 {
@@ -543,5 +574,9 @@ impl Transport for TestTransport {
     fn wait(&mut self, _: Duration) -> Result<(), TransportError> {
         std::thread::yield_now();
         Ok(())
+    }
+
+    fn close(self) -> Vec<ProtocolUse> {
+        Vec::new()
     }
 }

@@ -11,13 +11,14 @@
 
 pub mod descriptors;
 pub mod environment;
+pub mod failures;
 pub mod libfabric;
 pub mod loopback;
 pub mod nixl;
+pub mod rail_set;
 #[cfg(any(test, feature = "test-pair"))]
 pub mod test_pair;
 pub mod try_to_open;
-pub mod turns;
 pub mod ucx;
 
 use std::path::PathBuf;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crds::record::{FabricFacts, FailureReason, ProtocolUse};
-use crds::v1alpha1::{MemoryKind, TransferOperation, TransportSpec};
+use crds::v1alpha1::{TransferOperation, TransportSpec};
 use serde::{Deserialize, Serialize};
 use snafu::Snafu;
 
@@ -327,17 +328,35 @@ pub enum CallNames {
     Verbs,
 }
 
+/// What a transport can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Whether posts may set [`Post::more`]. If not, an arm that batches doorbells posts like the baseline, and the plan
+    /// reports that the optimization is not applicable.
+    pub more: bool,
+    /// Names of the library's calls in evidence lines.
+    pub call_names: CallNames,
+    /// Whether [`Transport::post_flush`] may be called.
+    pub flush: bool,
+    /// Whether the completion of a write means only that its source memory can be reused. A flush that follows the write
+    /// completes when the data is in the target's memory.
+    pub completes_writes_locally: bool,
+}
+
+impl Capabilities {
+    /// Capabilities of a transport without a library: batches of doorbells, but no flushes.
+    pub const BUILT_IN: Self = Self {
+        more: true,
+        call_names: CallNames::Libfabric,
+        flush: false,
+        completes_writes_locally: false,
+    };
+}
+
 /// Endpoints of one arm on one worker.
 pub trait Transport: Sized + Send {
     /// Memory that is registered with this transport.
     type Region: Region;
-
-    /// Whether posts may set [`Post::more`]. If not, an arm that batches doorbells posts like the baseline, and the
-    /// plan reports that the optimization is not applicable.
-    const SUPPORTS_MORE: bool = true;
-
-    /// Names of the library's calls in evidence lines.
-    const CALL_NAMES: CallNames = CallNames::Libfabric;
 
     /// Loads the library and initializes its providers, so that the time to open an arm does not include these steps.
     ///
@@ -345,9 +364,7 @@ pub trait Transport: Sized + Send {
     ///
     /// # Errors
     /// Returns the same errors as [`Transport::open`]. Callers may ignore them, because `open` reports them again.
-    fn load(_config: &OpenConfig) -> Result<(), TransportError> {
-        Ok(())
-    }
+    fn load(config: &OpenConfig) -> Result<(), TransportError>;
 
     /// Opens the library, the fabric, the domains and one endpoint per rail.
     ///
@@ -355,6 +372,9 @@ pub trait Transport: Sized + Send {
     /// Returns `TransportNotCompiled`, `LibraryNotFound`, `NoDevice`, `ProviderMismatch`, `MemoryUnavailable`,
     /// `NotEnoughMemory` or `OperationRejected`. Never falls back to another transport.
     fn open(config: &OpenConfig) -> Result<Self, TransportError>;
+
+    /// What this transport can do, which does not change while it is open.
+    fn capabilities(&self) -> Capabilities;
 
     /// Properties that the library reports, which can differ from those requested.
     fn facts(&self) -> &FabricFacts;
@@ -376,22 +396,16 @@ pub trait Transport: Sized + Send {
 
     /// Imports the keys of a connected peer's region, one per rail. They stay valid until the transport is closed.
     ///
-    /// The default implementation is for libraries whose keys are integers.
-    ///
     /// # Errors
     /// Returns `InvalidAssignment` or `OperationRejected` if a key is not in the library's format.
-    fn import(&mut self, _peer: Peer, region: &RemoteRegion) -> Result<Vec<RemoteKey>, TransportError> {
-        region.rails.iter().map(RemoteKey::try_from).collect()
-    }
+    fn import(&mut self, peer: Peer, region: &RemoteRegion) -> Result<Vec<RemoteKey>, TransportError>;
 
     /// Checks that the endpoint to `peer` performs `operation` as the spec requires. Called after the peer is connected
     /// and before a case starts posting.
     ///
     /// # Errors
     /// Returns `OperationRejected` if the library would substitute an operation that the spec does not allow.
-    fn check_operation(&self, _peer: Peer, _operation: TransferOperation) -> Result<(), TransportError> {
-        Ok(())
-    }
+    fn check_operation(&self, peer: Peer, operation: TransferOperation) -> Result<(), TransportError>;
 
     /// Registers memory on every rail, for all local and remote operations.
     ///
@@ -406,9 +420,7 @@ pub trait Transport: Sized + Send {
     /// # Errors
     /// Returns `MemoryUnavailable` or `NotEnoughMemory` if the memory cannot be allocated, or an error from
     /// [`Transport::register`].
-    fn allocate(&mut self, bytes: usize) -> Result<Self::Region, TransportError> {
-        self.register(Memory::allocate(MemoryKind::Heap, bytes)?)
-    }
+    fn allocate(&mut self, bytes: usize) -> Result<Self::Region, TransportError>;
 
     /// Posts one operation.
     ///
@@ -418,20 +430,16 @@ pub trait Transport: Sized + Send {
 
     /// Prepares the requests that the library needs to post `post` repeatedly, with up to `at_once` posts in flight, so
     /// that the posts do not include the preparation time. Unprepared posts work too. Called before a case starts
-    /// posting; `post.token` is ignored.
+    /// posting; `post.token` is ignored. Does nothing if the library does not prepare requests.
     ///
     /// # Errors
     /// Returns `OperationRejected` if the library rejects the request, or `ProviderMismatch` if it would use a
     /// different provider than requested.
-    fn prepare(&mut self, _post: &Post<'_, Self::Region>, _at_once: u32) -> Result<(), TransportError> {
-        Ok(())
-    }
+    fn prepare(&mut self, post: &Post<'_, Self::Region>, at_once: u32) -> Result<(), TransportError>;
 
     /// Number of requests prepared since the transport was opened, and the time it took to prepare them; `None` if the
     /// library does not prepare requests.
-    fn preparation_stats(&self) -> Option<PreparationStats> {
-        None
-    }
+    fn preparation_stats(&self) -> Option<PreparationStats>;
 
     /// Posts a receive on `rail` for one message from any peer.
     ///
@@ -446,26 +454,16 @@ pub trait Transport: Sized + Send {
         token: u32,
     ) -> Result<(), PostError>;
 
-    /// Whether the completion of a write means only that its source memory can be reused. A flush that follows the write
-    /// completes when the data is in the target's memory.
-    fn completes_writes_locally(&self) -> bool {
-        false
-    }
-
     /// Posts a flush to `peer` on every rail. A flush completes when all earlier operations of the rail's endpoint have
-    /// completed at the peer. Returns false if the library does not support flushes.
+    /// completed at the peer. Requires [`Capabilities::flush`].
     ///
     /// # Errors
     /// Returns a [`PostError`].
-    fn post_flush(&mut self, _peer: Peer) -> Result<bool, PostError> {
-        Ok(false)
-    }
+    fn post_flush(&mut self, peer: Peer) -> Result<(), PostError>;
 
     /// Number of flushes posted by [`Transport::post_flush`] that have not completed yet. If a flush fails, the poll
     /// that completes it fails.
-    fn flushes_in_flight(&self) -> u32 {
-        0
-    }
+    fn flushes_in_flight(&self) -> u32;
 
     /// Drives progress, writes completions from all rails to `completions` until the buffer is full or no completions
     /// are left, and returns the number written.
@@ -483,7 +481,5 @@ pub trait Transport: Sized + Send {
 
     /// Closes the endpoints. Returns the protocols that the library used if it counts them
     /// ([`OpenConfig::counts_protocols`]). All regions must be dropped before this call.
-    fn close(self) -> Vec<ProtocolUse> {
-        Vec::new()
-    }
+    fn close(self) -> Vec<ProtocolUse>;
 }

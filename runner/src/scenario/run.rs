@@ -30,7 +30,7 @@ use crate::arm_endpoints::ArmEndpoints;
 use crate::arm_endpoints::endpoint_thread::EndpointThread;
 use crate::arm_endpoints::layout;
 use crate::measure::{calling_thread, cpu};
-use crate::transport::Transport;
+use crate::transport::{CallNames, Transport};
 
 /// Report of one thread.
 enum ThreadOutcome {
@@ -222,6 +222,9 @@ fn run_concurrently<T: Transport>(
             run_threads(threads, flows, side, flow_coordinator)?
         }
     };
+    let call_names = endpoints.threads.first().map_or(CallNames::Libfabric, |thread| {
+        thread.transport.capabilities().call_names
+    });
     let mut reports = Vec::with_capacity(cases.len());
     for (flow, results) in flows.iter().zip(results) {
         let case = flow.setup.case;
@@ -230,7 +233,7 @@ fn run_concurrently<T: Transport>(
         reports.push(report.map(|mut report| {
             if let SideOutcome::Measured(side) = &report.outcome {
                 report.evidence =
-                    side_report::new_evidence(&mut endpoints.evidence, case, side, T::CALL_NAMES, rails);
+                    side_report::new_evidence(&mut endpoints.evidence, case, side, call_names, rails);
             }
             report
         }));

@@ -6,7 +6,7 @@ use std::io;
 use std::time::Duration;
 
 /// Maximum number of descriptors, equal to the maximum number of rails per transport.
-const MAX_DESCRIPTORS: usize = 64;
+pub(super) const MAX_DESCRIPTORS: usize = 64;
 
 /// Sleeps until one of the descriptors is readable, but no longer than `timeout`. A signal ends the wait. Does not
 /// allocate.

@@ -34,7 +34,8 @@ mod sink;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crds::record::{FabricFacts, FailureReason};
+use crds::record::{FabricFacts, FailureReason, ProtocolUse};
+use crds::v1alpha1::{MemoryKind, TransferOperation};
 use rustix::event::Timespec;
 use rustix::io::Errno;
 
@@ -50,8 +51,10 @@ use self::rules::address::SegmentAddress;
 use self::rules::layout::{INLINE_BYTES, MAX_MESSAGE_BYTES};
 use self::segment::{OwnSegment, PeerSegment, random};
 use self::sink::Sink;
+use super::failures::{check_peer_rails, check_region_rails};
 use super::{
-    Completion, EndpointAddresses, OpenConfig, Peer, Post, PostError, Rail, Transport, TransportError,
+    Capabilities, Completion, EndpointAddresses, OpenConfig, Peer, Post, PostError, PreparationStats, Rail,
+    RemoteKey, RemoteRegion, Transport, TransportError,
 };
 use crate::memory::Memory;
 
@@ -96,6 +99,10 @@ struct RailState {
 impl Transport for Loopback {
     type Region = LoopbackRegion;
 
+    fn load(_config: &OpenConfig) -> Result<(), TransportError> {
+        Ok(())
+    }
+
     fn open(config: &OpenConfig) -> Result<Self, TransportError> {
         let layout = segment_layout(config)?;
         let own = OwnSegment::create(layout, config.uses_wait)?;
@@ -126,6 +133,10 @@ impl Transport for Loopback {
         })
     }
 
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::BUILT_IN
+    }
+
     fn facts(&self) -> &FabricFacts {
         &self.facts
     }
@@ -145,13 +156,7 @@ impl Transport for Loopback {
             message,
         };
         let rails = self.rails.len();
-        if peer.rails.len() != rails {
-            let message = format!(
-                "the peer has {} rails, but this side has {rails}: use the same number of rails for all workers",
-                peer.rails.len()
-            );
-            return Err(refused(FailureReason::OperationRejected, message));
-        }
+        check_peer_rails("connect", peer, rails)?;
         let address = SegmentAddress::from_addresses(peer).ok_or_else(|| {
             refused(
                 FailureReason::OperationRejected,
@@ -177,6 +182,27 @@ impl Transport for Loopback {
         self.peers.push(peer::Peer::new(segment));
         self.update_claimants();
         Ok(self.peers.len() - 1)
+    }
+
+    fn import(&mut self, _peer: Peer, region: &RemoteRegion) -> Result<Vec<RemoteKey>, TransportError> {
+        check_region_rails("import", region, self.rails.len())?;
+        region.rails.iter().map(RemoteKey::try_from).collect()
+    }
+
+    fn check_operation(&self, _peer: Peer, _operation: TransferOperation) -> Result<(), TransportError> {
+        Ok(())
+    }
+
+    fn allocate(&mut self, bytes: usize) -> Result<LoopbackRegion, TransportError> {
+        self.register(Memory::allocate(MemoryKind::Heap, bytes)?)
+    }
+
+    fn prepare(&mut self, _post: &Post<'_, LoopbackRegion>, _at_once: u32) -> Result<(), TransportError> {
+        Ok(())
+    }
+
+    fn preparation_stats(&self) -> Option<PreparationStats> {
+        None
     }
 
     fn register(&mut self, memory: Arc<Memory>) -> Result<LoopbackRegion, TransportError> {
@@ -283,6 +309,14 @@ impl Transport for Loopback {
         Ok(())
     }
 
+    fn post_flush(&mut self, _peer: Peer) -> Result<(), PostError> {
+        Err(PostError::Refused(Errno::OPNOTSUPP.raw_os_error()))
+    }
+
+    fn flushes_in_flight(&self) -> u32 {
+        0
+    }
+
     #[inline]
     fn poll(&mut self, completions: &mut [Completion]) -> Result<usize, TransportError> {
         if self.failure.is_some() {
@@ -344,6 +378,10 @@ impl Transport for Loopback {
             self.check_peers();
         }
         Ok(())
+    }
+
+    fn close(self) -> Vec<ProtocolUse> {
+        Vec::new()
     }
 }
 

@@ -1,22 +1,13 @@
 //! Reports counts of the calls that the transport made.
 
-use crate::Verbs;
-use crate::ffi::CallCounters;
-use crds::record::ProtocolUse;
+use crate::ffi::{CallCounters, Rail};
+use crds::record::{FabricFacts, ProtocolUse};
 
-/// Returns one entry for each nonzero counter, summed over all rails, or an empty list if counts were not requested.
-pub(super) fn protocols(transport: &Verbs) -> Vec<ProtocolUse> {
-    if !transport.counts_protocols {
-        return Vec::new();
-    }
+/// Returns one entry for each nonzero counter, summed over all rails.
+pub(super) fn protocols(rails: &[Rail], facts: &FabricFacts) -> Vec<ProtocolUse> {
     let mut total = CallCounters::default();
-    transport.rails.iter().for_each(|rail| total.add(rail.calls()));
-    let devices: Vec<&str> = transport
-        .facts
-        .rails
-        .iter()
-        .map(|rail| rail.domain.as_str())
-        .collect();
+    rails.iter().for_each(|rail| total.add(rail.calls()));
+    let devices: Vec<&str> = facts.rails.iter().map(|rail| rail.domain.as_str()).collect();
     let lanes = format!("rc/{}", devices.join(" rc/"));
     let counters = [
         ("calls, each of which rings the doorbell once", total.calls),

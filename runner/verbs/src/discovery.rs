@@ -1,11 +1,11 @@
 //! Selects the device and the source address of each rail. Reads sysfs, and opens the devices.
 
-use crate::error::{no_device, rail_refused, refused};
 use crate::ffi::{Device, PortAttributes};
 use crate::rules::gid::{self, Entry, Protocol};
 use crate::rules::rails::{RailSource, first_devices};
 use crds::v1alpha1::{TransportSpec, Verbs};
 use runner::topology::{self, Machine, SystemRoots};
+use runner::transport::failures::{check_sources, no_device, on_rail, other_transport};
 use runner::transport::{OpenConfig, TransportError};
 use std::fs;
 use std::net::IpAddr;
@@ -34,15 +34,9 @@ pub(super) struct RailDevice {
 /// Returns `NoDevice` or `OperationRejected`.
 pub(super) fn discover(config: &OpenConfig) -> Result<(Verbs, Vec<RailDevice>), TransportError> {
     let TransportSpec::Verbs(spec) = &config.spec else {
-        return Err(refused(
-            "open",
-            format!(
-                "the verbs transport received a configuration for another transport: {}",
-                config.spec.library()
-            ),
-        ));
+        return Err(other_transport("verbs", config));
     };
-    let rails = usize::try_from(spec.rails).unwrap_or(usize::MAX);
+    let rails = check_sources(config, spec.rails)?;
     let devices = if config.rails.is_empty() {
         let names = first_devices(&usable_devices(config)?, rails)
             .map_err(|message| no_device("ibv_get_device_list", format!("{message}. {REQUIREMENTS}")))?;
@@ -52,15 +46,6 @@ pub(super) fn discover(config: &OpenConfig) -> Result<(Verbs, Vec<RailDevice>), 
             .map(|(rail, name)| open(rail, name, None));
         opened.collect::<Result<Vec<_>, _>>()?
     } else {
-        if config.rails.len() != rails {
-            return Err(refused(
-                "open",
-                format!(
-                    "{rails} rails requested, but {} rail sources given",
-                    config.rails.len()
-                ),
-            ));
-        }
         let sources = config.rails.iter().map(RailSource::from).enumerate();
         let opened = sources.map(|(rail, source)| match source {
             RailSource::Device(name) => open(rail, &name, None),
@@ -120,14 +105,14 @@ fn device_at_address(rail: usize, address: IpAddr) -> Result<String, TransportEr
 }
 
 fn open(rail: usize, name: &str, address: Option<IpAddr>) -> Result<RailDevice, TransportError> {
-    let device = Device::open(name).map_err(|error| rail_refused(rail, &error))?;
+    let device = Device::open(name).map_err(|error| on_rail(rail, error))?;
     let device = device.ok_or_else(|| {
         let names = Device::names().unwrap_or_default().join(", ");
         let message =
             format!("rail {rail}: no RDMA device {name}; available devices: {names}. {REQUIREMENTS}");
         no_device("ibv_open_device", message)
     })?;
-    let attributes = device.port().map_err(|error| rail_refused(rail, &error))?;
+    let attributes = device.port().map_err(|error| on_rail(rail, error))?;
     if !attributes.is_active {
         let message =
             format!("rail {rail}: port 1 of {name} is not active; connect it or bring its interface up");

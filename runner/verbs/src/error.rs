@@ -2,38 +2,24 @@
 
 use crate::ffi::{CallError, CompletionError};
 use crds::record::FailureReason;
-use runner::transport::{Rail, TransportError};
+use runner::transport::TransportError;
+use runner::transport::failures::refused;
 
-fn error(reason: FailureReason, operation: &'static str, message: String) -> TransportError {
-    TransportError {
-        reason,
-        operation,
-        message,
+impl From<CallError> for TransportError {
+    fn from(call: CallError) -> Self {
+        refused(call.call, call.to_string())
     }
 }
 
-pub(super) fn refused(operation: &'static str, message: String) -> TransportError {
-    error(FailureReason::OperationRejected, operation, message)
-}
-
-pub(super) fn no_device(operation: &'static str, message: String) -> TransportError {
-    error(FailureReason::NoDevice, operation, message)
-}
-
-pub(super) fn invalid_peer(message: String) -> TransportError {
-    error(FailureReason::InvalidAssignment, "connect", message)
-}
-
-/// Error for a failed call on one rail.
-pub(super) fn rail_refused(rail: Rail, call: &CallError) -> TransportError {
-    refused(call.call, format!("rail {rail}: {call}"))
-}
-
-/// Error for a failed completion on one rail.
-pub(super) fn completion_failed(rail: Rail, failure: &CompletionError) -> TransportError {
-    let reason = match failure.peer_is_lost {
-        true => FailureReason::PeerLost,
-        false => FailureReason::CompletionFailed,
-    };
-    error(reason, "ibv_poll_cq", format!("rail {rail}: {failure}"))
+/// Error for a failed completion.
+#[cold]
+pub(super) fn completion_failed(failure: CompletionError) -> TransportError {
+    TransportError {
+        reason: match failure.peer_is_lost {
+            true => FailureReason::PeerLost,
+            false => FailureReason::CompletionFailed,
+        },
+        operation: "ibv_poll_cq",
+        message: failure.to_string(),
+    }
 }

@@ -11,12 +11,14 @@ mod queues;
 mod rail;
 mod region;
 
-pub(super) use completion::{CompletionError, wait_for_completions};
+pub(super) use completion::CompletionError;
 pub(super) use device::{Device, PortAttributes};
 pub(super) use library::identity;
 pub(super) use queue_pair::{CallCounters, Connection, QueuePost};
-pub(super) use rail::{Queue, Rail, RailConfig};
-pub(super) use region::{RailRegion, RegisteredRange};
+pub use rail::Rail;
+pub(super) use rail::{Queue, RailConfig};
+pub use region::RailRegion;
+pub(super) use region::RegisteredRange;
 
 use std::ffi::c_int;
 use std::fmt;

@@ -8,11 +8,9 @@
 //! | `rules` | requirements and restrictions of ibverbs; performs no I/O |
 //! | `discovery` | selects the device and the source address (GID) of each rail |
 //! | `open` | opens the rails and collects facts about them |
-//! | `peer` | connects peers |
-//! | `memory` | registers memory on every rail |
-//! | `posting` | posts operations and receives |
-//! | `completion` | polls the completion queues |
+//! | `driver` | connects, registers, posts and polls on one rail |
 //! | `close` | reports the call counts |
+//! | `shared` | state that the rails share |
 //! | `error` | converts failures to transport errors |
 //! | `ffi` | all calls to the library |
 //!
@@ -25,104 +23,20 @@
 #![cfg(feature = "verbs")]
 
 mod close;
-mod completion;
 mod discovery;
+mod driver;
 mod error;
 mod ffi;
-mod memory;
 mod open;
-mod peer;
-mod posting;
 mod rules;
 mod select;
+mod shared;
 #[cfg(test)]
 mod tests;
 
-pub use memory::VerbsRegion;
 pub use select::WithVerbs;
 
-use crds::record::{FabricFacts, ProtocolUse};
-use runner::memory::Memory;
-use runner::transport::turns::RailTurns;
-use runner::transport::{
-    CallNames, Completion, EndpointAddresses, OpenConfig, Peer, Post, PostError, Rail, Transport,
-    TransportError,
-};
-use std::sync::Arc;
-use std::time::Duration;
+use runner::transport::rail_set::RailSet;
 
 /// Queue pairs of one arm on one worker.
-pub struct Verbs {
-    rails: Vec<ffi::Rail>,
-    /// Rank of this worker. Its peers use this rank to select the queue pairs for this worker.
-    rank: u32,
-    /// Index of each rail's source address in the GID table of its port.
-    gid_indexes: Vec<u8>,
-    /// Number of connected peers.
-    peers: usize,
-    addresses: EndpointAddresses,
-    facts: FabricFacts,
-    /// Whether [`Transport::close`] reports the call counts.
-    counts_protocols: bool,
-    turns: RailTurns,
-}
-
-impl Transport for Verbs {
-    type Region = VerbsRegion;
-
-    const CALL_NAMES: CallNames = CallNames::Verbs;
-
-    fn open(config: &OpenConfig) -> Result<Self, TransportError> {
-        open::open(config)
-    }
-
-    fn facts(&self) -> &FabricFacts {
-        &self.facts
-    }
-
-    fn rails(&self) -> usize {
-        self.rails.len()
-    }
-
-    fn addresses(&self) -> &EndpointAddresses {
-        &self.addresses
-    }
-
-    fn connect(&mut self, peer: &EndpointAddresses) -> Result<Peer, TransportError> {
-        peer::connect(self, peer)
-    }
-
-    fn register(&mut self, memory: Arc<Memory>) -> Result<VerbsRegion, TransportError> {
-        memory::register(self, memory)
-    }
-
-    #[inline]
-    fn post(&mut self, post: &Post<'_, VerbsRegion>) -> Result<(), PostError> {
-        posting::post(self, post)
-    }
-
-    #[inline]
-    fn post_receive(
-        &mut self,
-        rail: Rail,
-        region: &VerbsRegion,
-        offset: u64,
-        length: u64,
-        token: u32,
-    ) -> Result<(), PostError> {
-        posting::post_receive(self, rail, region, offset, length, token)
-    }
-
-    #[inline]
-    fn poll(&mut self, completions: &mut [Completion]) -> Result<usize, TransportError> {
-        completion::poll(self, completions)
-    }
-
-    fn wait(&mut self, timeout: Duration) -> Result<(), TransportError> {
-        completion::wait(self, timeout)
-    }
-
-    fn close(self) -> Vec<ProtocolUse> {
-        close::protocols(&self)
-    }
-}
+pub type Verbs = RailSet<ffi::Rail>;

@@ -1,14 +1,14 @@
 //! Opens the rails and collects facts about them.
 
-use crate::Verbs;
 use crate::discovery::{self, RailDevice};
-use crate::error::{rail_refused, refused};
 use crate::ffi::{self, Rail, RailConfig};
 use crate::rules::address::RailAddress;
 use crate::rules::depths::Depths;
-use crds::record::{FabricFacts, FailureReason, InjectLimits, LibraryFacts, OffloadFacts, RailFacts};
+use crate::shared::Shared;
+use crds::record::{FabricFacts, InjectLimits, LibraryFacts, OffloadFacts, RailFacts};
 use crds::v1alpha1::Answer;
-use runner::transport::turns::RailTurns;
+use runner::transport::failures::{cannot_open_library, on_rail, refused};
+use runner::transport::rail_set::OpenedRails;
 use runner::transport::{EndpointAddresses, OpenConfig, TransportError};
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
@@ -17,22 +17,13 @@ use std::hash::{BuildHasher, Hasher};
 /// Mask for a packet sequence number, which has 24 bits.
 const PACKET_NUMBERS: u64 = (1 << 24) - 1;
 
-pub(super) fn open(config: &OpenConfig) -> Result<Verbs, TransportError> {
-    if config.depth == 0 || u32::try_from(config.depth).is_err() {
-        return Err(refused(
-            "open",
-            format!(
-                "{} posts in flight were requested, but the number must be from 1 to {}",
-                config.depth,
-                u32::MAX
-            ),
-        ));
-    }
+pub(super) fn open(config: &OpenConfig) -> Result<OpenedRails<Rail>, TransportError> {
     let (spec, devices) = discovery::discover(config)?;
     // If there are several peers, the queue pairs are indexed by rank.
     let pairs = if config.peers > 1 { config.peers + 1 } else { 1 };
     let mut rails = Vec::with_capacity(devices.len());
     let mut addresses = Vec::with_capacity(devices.len());
+    let mut own_addresses = Vec::with_capacity(devices.len());
     let mut facts = Vec::with_capacity(devices.len());
     let mut settings = BTreeMap::from([("signaling".to_owned(), spec.signaling.name().to_owned())]);
     let mut max_message_bytes = u64::MAX;
@@ -48,8 +39,8 @@ pub(super) fn open(config: &OpenConfig) -> Result<Verbs, TransportError> {
         },
     ) in devices.into_iter().enumerate()
     {
-        let failed = |error: &ffi::CallError| rail_refused(number, error);
-        let attributes = device.attributes().map_err(|error| failed(&error))?;
+        let failed = |error: ffi::CallError| on_rail(number, error);
+        let attributes = device.attributes().map_err(failed)?;
         let depths = Depths::new(config.depth, pairs, attributes.limits)
             .map_err(|message| refused("open", format!("rail {number}: {name}: {message}")))?;
         let rail_config = RailConfig {
@@ -61,7 +52,7 @@ pub(super) fn open(config: &OpenConfig) -> Result<Verbs, TransportError> {
             signaling: spec.signaling,
             uses_wait: config.uses_wait,
         };
-        let rail = Rail::open(device, attributes, rail_config).map_err(|error| failed(&error))?;
+        let rail = Rail::open(device, attributes, rail_config).map_err(failed)?;
         let address = RailAddress {
             rank: config.rank,
             gid: source.gid,
@@ -72,6 +63,7 @@ pub(super) fn open(config: &OpenConfig) -> Result<Verbs, TransportError> {
             queue_pairs: rail.numbers(),
         };
         addresses.push(address.pack());
+        own_addresses.push(address);
         gid_indexes.push(source.index);
         fabric = if port.is_infiniband {
             "InfiniBand"
@@ -115,15 +107,15 @@ pub(super) fn open(config: &OpenConfig) -> Result<Verbs, TransportError> {
         settings,
         ..FabricFacts::default()
     };
-    Ok(Verbs {
+    Ok(OpenedRails {
         rails,
-        rank: config.rank,
-        gid_indexes,
-        peers: 0,
+        shared: Shared {
+            rank: config.rank,
+            addresses: own_addresses,
+            gid_indexes,
+        },
         addresses: EndpointAddresses { rails: addresses },
         facts,
-        counts_protocols: config.counts_protocols,
-        turns: RailTurns::default(),
     })
 }
 
@@ -136,11 +128,7 @@ fn first_packet(rail: usize) -> u32 {
 }
 
 fn library() -> Result<LibraryFacts, TransportError> {
-    let file = ffi::identity().map_err(|error| TransportError {
-        reason: FailureReason::LibraryNotFound,
-        operation: "dlopen",
-        message: error.to_string(),
-    })?;
+    let file = ffi::identity().map_err(|error| cannot_open_library(&error))?;
     // The library does not report its version, but its file name contains it: libibverbs.so.1.14.44.0.
     let name = file.path.file_name().unwrap_or_default().to_string_lossy();
     let version = name

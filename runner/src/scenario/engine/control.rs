@@ -102,9 +102,12 @@ impl<T: Transport> Engine<'_, T> {
     /// Returns an error if the flush fails or is rejected, or if the deadline passes while the library accepts no
     /// flush.
     pub fn flush(&mut self) -> Result<bool, CaseFailure> {
+        if !self.thread.transport.capabilities().flush {
+            return Ok(false);
+        }
         loop {
             match self.thread.transport.post_flush(self.peer) {
-                Ok(is_posted) => return Ok(is_posted),
+                Ok(()) => return Ok(true),
                 Err(PostError::Again) => {
                     if !self.poll()? {
                         self.idle_awake("waiting for queue space to post a flush")?;
@@ -127,7 +130,7 @@ impl<T: Transport> Engine<'_, T> {
     /// Whether the transfers of the case are writes whose completion means only that their source memory can be reused.
     pub fn completes_writes_locally(&self) -> bool {
         self.geometry.operation == TransferOperation::Write
-            && self.thread.transport.completes_writes_locally()
+            && self.thread.transport.capabilities().completes_writes_locally
     }
 
     /// Waits until the data of all completed transfers is in the target's memory.

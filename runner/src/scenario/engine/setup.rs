@@ -122,7 +122,7 @@ impl<'a, T: Transport> Engine<'a, T> {
                 geometry.operation,
                 &setup.facts.inject_limits,
             ),
-            doorbell::<T>(setup, &geometry, rails),
+            doorbell(setup, &thread.transport, &geometry, rails),
             rails,
             stripes.rails,
         );
@@ -212,7 +212,7 @@ fn inject_policy(
     InjectPolicy::new(arm_max, provider_max, device)
 }
 
-fn doorbell<T: Transport>(setup: &Setup<'_>, geometry: &Geometry, rails: usize) -> Doorbell {
-    let may_share = T::SUPPORTS_MORE && doorbell::may_share_doorbell(geometry.operation);
+fn doorbell(setup: &Setup<'_>, transport: &impl Transport, geometry: &Geometry, rails: usize) -> Doorbell {
+    let may_share = transport.capabilities().more && doorbell::may_share_doorbell(geometry.operation);
     Doorbell::new(setup.case.arm.doorbell_max_batch.filter(|_| may_share), rails)
 }

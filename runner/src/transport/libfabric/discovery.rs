@@ -1,7 +1,6 @@
 //! Opens the library, queries the requested provider's devices, and selects a device for each rail. The query
 //! initializes the library's providers; no endpoint is opened.
 
-use super::error::{cannot_open_library, no_device, rail_refused, refused};
 use super::ffi::{self, Info};
 use super::rules::absence::{gpu_memory_requirement, missing_device_reason};
 use super::rules::attributes::Attributes;
@@ -10,6 +9,9 @@ use super::rules::hints::{Hints, Requirements, hint_candidates};
 use super::rules::provider::{RequestedProvider, resolve};
 use super::rules::rails::assign_devices;
 use crate::topology::{self, Device, Machine, SystemRoots};
+use crate::transport::failures::{
+    cannot_open_library, check_sources, no_device, on_rail, other_transport, refused,
+};
 use crate::transport::{OpenConfig, Rail, TransportError};
 use crds::record::FailureReason;
 use crds::v1alpha1::{Libfabric, LibfabricProvider, TransportSpec};
@@ -41,24 +43,9 @@ pub(super) struct DiscoveredDevices {
 /// Returns `LibraryNotFound`, `NoDevice`, `ProviderMismatch` or `OperationRejected`.
 pub(super) fn discover(config: &OpenConfig) -> Result<DiscoveredDevices, TransportError> {
     let TransportSpec::Libfabric(Libfabric { provider, rails }) = &config.spec else {
-        return Err(refused(
-            "open",
-            format!(
-                "the libfabric transport received a configuration for another transport: {}",
-                config.spec.library()
-            ),
-        ));
+        return Err(other_transport("libfabric", config));
     };
-    let rails = usize::try_from(*rails).unwrap_or(usize::MAX);
-    if !config.rails.is_empty() && config.rails.len() != rails {
-        return Err(refused(
-            "open",
-            format!(
-                "{rails} rails requested, but {} rail sources given",
-                config.rails.len()
-            ),
-        ));
-    }
+    let rails = check_sources(config, *rails)?;
     let source = config.library.clone().map_or(Source::Search, Source::Path);
     let library = Arc::new(Library::open(&source).map_err(|e| cannot_open_library(&e))?);
     let version = library.identity().version;
@@ -297,7 +284,7 @@ impl DeviceSearch<'_> {
         hints: &Hints,
         source: Option<IpAddr>,
     ) -> Result<Vec<(Info, Attributes)>, TransportError> {
-        let infos = ffi::get_info(self.library, hints, source).map_err(|e| rail_refused(0, &e))?;
+        let infos = ffi::get_info(self.library, hints, source).map_err(|e| on_rail(0, e))?;
         Ok(infos
             .into_iter()
             .map(|info| {

@@ -15,11 +15,12 @@ mod wait;
 
 pub(super) use completion::QueueRead;
 pub(super) use info::{Info, get_info};
-pub(super) use memory::{RailRegion, RegisteredRange, registration_call};
+pub use memory::RailRegion;
+pub(super) use memory::registration_call;
 pub(super) use options::{Limits, PEER_TO_PEER_CALL};
 pub(super) use posting::RemoteTarget;
-pub(super) use rail::{Rail, RailConfig};
-pub(super) use wait::wait_for_completions;
+pub use rail::Rail;
+pub(super) use rail::RailConfig;
 
 use libfabric_sys::Library;
 

@@ -2,13 +2,13 @@
 //! interfaces.
 
 use super::discovery::{self, DiscoveredDevices, RailDevice};
-use super::error::{provider_mismatch, rail_refused, refused};
+use super::ffi;
 use super::ffi::{Limits, Rail, RailConfig};
 use super::rules::address;
 use super::rules::attributes::{Attributes, mr_mode_names};
 use super::rules::offload::{ReportedProperties, offload, requires_peer_to_peer};
-use super::{Libfabric, ffi};
-use crate::transport::turns::RailTurns;
+use crate::transport::failures::{on_rail, provider_mismatch};
+use crate::transport::rail_set::OpenedRails;
 use crate::transport::{EndpointAddresses, OpenConfig, TransportError};
 use crds::record::{FabricFacts, FailureReason, InjectLimits, LibraryFacts, OffloadFacts, RailFacts};
 use crds::v1alpha1::LibfabricProvider;
@@ -19,17 +19,7 @@ use std::path::Path;
 /// Directory where the kernel lists the network interfaces.
 const INTERFACES: &str = "/sys/class/net";
 
-pub(super) fn open(config: &OpenConfig) -> Result<Libfabric, TransportError> {
-    if config.depth == 0 || u32::try_from(config.depth).is_err() {
-        return Err(refused(
-            "open",
-            format!(
-                "{} posts in flight were requested, but the number must be from 1 to {}",
-                config.depth,
-                u32::MAX
-            ),
-        ));
-    }
+pub(super) fn open(config: &OpenConfig) -> Result<OpenedRails<Rail>, TransportError> {
     let DiscoveredDevices {
         library,
         requested,
@@ -56,7 +46,7 @@ pub(super) fn open(config: &OpenConfig) -> Result<Libfabric, TransportError> {
             .get(number)
             .map_or("chosen by the library", String::as_str);
         let rail = Rail::open(info, rail_config)
-            .map_err(|e| open_error(number, &e, requested.provider, config.uses_wait, source_text))?;
+            .map_err(|e| open_error(number, e, requested.provider, config.uses_wait, source_text))?;
         let bound = address::ip_address(rail.name());
         if let (Some(source), Some(bound)) = (source, bound)
             && source != bound
@@ -75,39 +65,39 @@ pub(super) fn open(config: &OpenConfig) -> Result<Libfabric, TransportError> {
         offload: offload_facts(config, requested.provider, inline_bytes, &opened),
         ..fabric_facts(library.identity(), facts, &opened)
     };
-    Ok(Libfabric {
+    Ok(OpenedRails {
         rails: opened,
-        provider: requested.provider,
+        shared: requested.provider,
         addresses,
         facts,
-        turns: RailTurns::default(),
     })
 }
 
 /// Error for a rail that cannot be opened, with the cause if it is known.
 fn open_error(
     rail: usize,
-    error: &ffi::CallError,
+    error: ffi::CallError,
     provider: LibfabricProvider,
     uses_wait: bool,
     source: &str,
 ) -> TransportError {
-    let mut failure = rail_refused(rail, error);
-    if error.number == FI_EADDRNOTAVAIL {
+    let (call, errno) = (error.call, error.number);
+    let mut failure = on_rail(rail, error);
+    if errno == FI_EADDRNOTAVAIL {
         failure.reason = FailureReason::NoDevice;
         failure.message += &format!(" for the source {source}. {}", discovery::requirements(provider));
     }
-    if uses_wait && matches!(error.call, "fi_cq_open" | "fi_control(FI_GETWAIT)") {
+    if uses_wait && matches!(call, "fi_cq_open" | "fi_control(FI_GETWAIT)") {
         failure.message += &format!(
             "; {} does not support waiting on its completion queue: use polling: Spin or Yield",
             provider.name()
         );
     }
-    if error.call == ffi::PEER_TO_PEER_CALL {
+    if call == ffi::PEER_TO_PEER_CALL {
         failure.message += "; the provider would copy GPU memory through host memory. Required: GPUDirect RDMA, via \
                             the nvidia-peermem module or dmabuf (a CUDA runtime and a libfabric with dmabuf support)";
     }
-    if provider == LibfabricProvider::Verbs && error.call == "fi_enable" {
+    if provider == LibfabricProvider::Verbs && call == "fi_enable" {
         failure.message +=
             "; soft-RoCE devices need FI_UNIVERSE_SIZE close to the number of peers (16 is usually enough)";
     }

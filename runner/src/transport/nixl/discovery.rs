@@ -1,8 +1,8 @@
 //! Opens the library, and determines the device and the parameters of each rail. Reads the list of network interfaces.
 
-use super::error::{cannot_open_library, no_device, refused};
 use super::rules::parameters::{self, Device};
 use crate::topology;
+use crate::transport::failures::{cannot_open_library, check_sources, no_device, other_transport, refused};
 use crate::transport::{OpenConfig, TransportError};
 use crds::v1alpha1::{Nixl, TransportSpec};
 use nixl_sys::{Library, Source};
@@ -32,24 +32,9 @@ pub(super) struct DiscoveredDevices {
 /// Returns `LibraryNotFound`, `NoDevice` or `OperationRejected`.
 pub(super) fn discover(config: &OpenConfig) -> Result<DiscoveredDevices, TransportError> {
     let TransportSpec::Nixl(spec) = &config.spec else {
-        return Err(refused(
-            "open",
-            format!(
-                "the NIXL transport received a configuration for another transport: {}",
-                config.spec.library()
-            ),
-        ));
+        return Err(other_transport("NIXL", config));
     };
-    let rails = usize::try_from(spec.rails).unwrap_or(usize::MAX);
-    if !config.rails.is_empty() && config.rails.len() != rails {
-        return Err(refused(
-            "open",
-            format!(
-                "{rails} rails requested, but {} rail sources given",
-                config.rails.len()
-            ),
-        ));
-    }
+    let rails = check_sources(config, spec.rails)?;
     let source = config.library.clone().map_or(Source::Search, Source::Path);
     let library = Arc::new(Library::open(&source).map_err(|error| cannot_open_library(&error))?);
     let rails = (0..rails)

@@ -15,8 +15,9 @@ mod requests;
 pub(super) use agent::OpenError;
 pub(super) use agent_config::AgentConfig;
 pub(super) use posting::RemoteTarget;
-pub(super) use rail::{Rail, TransferError};
-pub(super) use region::{RailRegion, RegisteredRange};
+pub use rail::Rail;
+pub(super) use rail::TransferError;
+pub use region::RailRegion;
 
 use nixl_sys::{SUCCESS, Status, status_name};
 

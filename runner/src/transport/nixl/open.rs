@@ -1,11 +1,11 @@
 //! Opens the agents and collects facts about them.
 
-use super::Nixl;
 use super::discovery::{self, DiscoveredDevices, RailDevice};
-use super::error::{cannot_open, rail_refused, refused};
+use super::error::cannot_open;
 use super::ffi::{AgentConfig, Rail};
 use super::rules::{packing, parameters};
-use crate::transport::turns::RailTurns;
+use crate::transport::failures::on_rail;
+use crate::transport::rail_set::OpenedRails;
 use crate::transport::{EndpointAddresses, OpenConfig, TransportError};
 use crds::record::{FabricFacts, LibraryFacts, OffloadFacts, RailFacts};
 use crds::v1alpha1::{Answer, NixlParameter};
@@ -17,17 +17,7 @@ use std::hash::{BuildHasher, Hasher};
 /// Maximum message size in the facts. NIXL has no limit, but records store signed integers.
 const UNLIMITED: u64 = i64::MAX as u64;
 
-pub(super) fn open(requested: &OpenConfig) -> Result<Nixl, TransportError> {
-    if requested.depth == 0 || u32::try_from(requested.depth).is_err() {
-        return Err(refused(
-            "open",
-            format!(
-                "{} posts in flight were requested, but the number must be from 1 to {}",
-                requested.depth,
-                u32::MAX
-            ),
-        ));
-    }
+pub(super) fn open(requested: &OpenConfig) -> Result<OpenedRails<Rail>, TransportError> {
     let DiscoveredDevices { library, spec, rails } = discovery::discover(requested)?;
     let mut opened = Vec::with_capacity(rails.len());
     let mut facts = Vec::with_capacity(rails.len());
@@ -43,8 +33,8 @@ pub(super) fn open(requested: &OpenConfig) -> Result<Nixl, TransportError> {
             descriptors: spec.descriptors,
             depth: requested.depth,
         };
-        let rail = Rail::open(&library, &config).map_err(|error| cannot_open(number, &spec, &error))?;
-        let metadata = rail.metadata().map_err(|error| rail_refused(number, &error))?;
+        let rail = Rail::open(&library, &config).map_err(|error| cannot_open(number, &spec, error))?;
+        let metadata = rail.metadata().map_err(|error| on_rail(number, error))?;
         addresses.push(packing::pack(spec.backend, &metadata));
         let interface = parameters::interface(&spec, device.as_ref());
         facts.push(RailFacts {
@@ -86,12 +76,11 @@ pub(super) fn open(requested: &OpenConfig) -> Result<Nixl, TransportError> {
         settings,
         ..FabricFacts::default()
     };
-    Ok(Nixl {
+    Ok(OpenedRails {
         rails: opened,
-        spec,
+        shared: spec,
         addresses: EndpointAddresses { rails: addresses },
         facts,
-        turns: RailTurns::default(),
     })
 }
 

@@ -1,12 +1,14 @@
 //! Opens the library, and determines the device and the configuration of each rail. Reads the environment, the list of
 //! network interfaces, and UCX's configuration files.
 
-use super::error::{cannot_open_library, no_device, rail_refused, refused};
 use super::ffi::Config;
 use super::rules::devices;
 use super::rules::environment;
 use super::rules::settings::{Setting, settings};
 use crate::topology;
+use crate::transport::failures::{
+    cannot_open_library, check_sources, no_device, on_rail, other_transport, refused,
+};
 use crate::transport::{OpenConfig, TransportError};
 use crds::v1alpha1::{TransportSpec, Ucx};
 use std::collections::BTreeMap;
@@ -47,24 +49,9 @@ pub(super) struct DiscoveredDevices {
 /// Returns `LibraryNotFound`, `NoDevice` or `OperationRejected`.
 pub(super) fn discover(config: &OpenConfig) -> Result<DiscoveredDevices, TransportError> {
     let TransportSpec::Ucx(spec) = &config.spec else {
-        return Err(refused(
-            "open",
-            format!(
-                "the UCX transport received a configuration for another transport: {}",
-                config.spec.library()
-            ),
-        ));
+        return Err(other_transport("UCX", config));
     };
-    let rails = usize::try_from(spec.rails).unwrap_or(usize::MAX);
-    if !config.rails.is_empty() && config.rails.len() != rails {
-        return Err(refused(
-            "open",
-            format!(
-                "{rails} rails requested, but {} rail sources given",
-                config.rails.len()
-            ),
-        ));
-    }
+    let rails = check_sources(config, spec.rails)?;
     if !config.rails.is_empty() && !spec.uses_network() {
         let message = "shared memory has neither an address nor a device: leave the rail sources empty";
         return Err(refused("open", message.to_owned()));
@@ -97,14 +84,14 @@ fn configure(
     let settings =
         settings(spec, device.as_deref(), version, is_set).map_err(|message| refused("open", message))?;
     let mut config = Config::read(library).map_err(|error| {
-        let mut failure = rail_refused(rail, &error);
+        let mut failure = on_rail(rail, error);
         failure.message += ": a UCX_* environment variable or a ucx.conf file has an invalid value, which the \
                             library's output names";
         failure
     })?;
     for setting in &settings {
         config.modify(setting).map_err(|error| {
-            let mut failure = rail_refused(rail, &error);
+            let mut failure = on_rail(rail, error);
             failure.message += &format!(
                 ": UCX {version} does not accept {}={}; `ucx_info -cf` lists its settings",
                 setting.name, setting.value

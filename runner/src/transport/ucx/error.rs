@@ -2,62 +2,29 @@
 
 use super::ffi::CallError;
 use super::rules;
-use crate::transport::{Rail, TransportError};
+use crate::transport::TransportError;
 use crds::record::FailureReason;
-use ucx_sys::OpenError;
 use ucx_sys::bindings::{UCS_ERR_NO_DEVICE, UCS_ERR_UNREACHABLE};
 
-pub(super) fn refused(operation: &'static str, message: String) -> TransportError {
-    TransportError {
-        reason: FailureReason::OperationRejected,
-        operation,
-        message,
+impl From<CallError> for TransportError {
+    fn from(error: CallError) -> Self {
+        Self {
+            reason: match error.status {
+                UCS_ERR_NO_DEVICE => FailureReason::NoDevice,
+                UCS_ERR_UNREACHABLE => FailureReason::FabricUnreachable,
+                _ => FailureReason::OperationRejected,
+            },
+            operation: error.call,
+            message: error.to_string(),
+        }
     }
 }
 
-pub(super) fn no_device(operation: &'static str, message: String) -> TransportError {
-    TransportError {
-        reason: FailureReason::NoDevice,
-        operation,
-        message,
-    }
-}
-
-pub(super) fn provider_mismatch(operation: &'static str, message: String) -> TransportError {
-    TransportError {
-        reason: FailureReason::ProviderMismatch,
-        operation,
-        message,
-    }
-}
-
-/// Error for a library that cannot be opened. The reason is always `LibraryNotFound`, regardless of the cause.
-pub(super) fn cannot_open_library(error: &OpenError) -> TransportError {
-    TransportError {
-        reason: FailureReason::LibraryNotFound,
-        operation: "dlopen",
-        message: error.to_string(),
-    }
-}
-
-/// Error for a failed call on one rail.
-pub(super) fn rail_refused(rail: Rail, error: &CallError) -> TransportError {
-    TransportError {
-        reason: match error.status {
-            UCS_ERR_NO_DEVICE => FailureReason::NoDevice,
-            UCS_ERR_UNREACHABLE => FailureReason::FabricUnreachable,
-            _ => FailureReason::OperationRejected,
-        },
-        operation: error.call,
-        message: format!("rail {rail}: {error}"),
-    }
-}
-
-/// Error for a failed completion on one rail.
-pub(super) fn completion_failed(rail: Rail, error: &CallError) -> TransportError {
+/// Error for a failed completion.
+#[cold]
+pub(super) fn completion_failed(error: CallError) -> TransportError {
     TransportError {
         reason: rules::errors::completion_failure_reason(error.status),
-        operation: error.call,
-        message: format!("rail {rail}: {error}"),
+        ..error.into()
     }
 }

@@ -24,12 +24,12 @@ mod wait;
 mod writes;
 
 pub(super) use config::Config;
-pub(super) use memory::{RailRegion, RegisteredRange};
+pub use memory::RailRegion;
 pub(super) use posting::RemoteTarget;
-pub(super) use rail::{Rail, RailConfig};
+pub use rail::Rail;
+pub(super) use rail::RailConfig;
 pub(super) use settings::{open_module, print_settings};
 pub(super) use stream::capture_stdout;
-pub(super) use wait::wait_for_completions;
 
 use ucx_sys::Library;
 use ucx_sys::bindings::{UCS_OK, ucs_status_t};

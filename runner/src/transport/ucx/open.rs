@@ -1,15 +1,15 @@
 //! Opens the rails and collects facts about them.
 
-use super::Ucx;
 use super::discovery::{self, DiscoveredDevices, RailDevice};
-use super::error::{no_device, rail_refused, refused};
 use super::ffi::{Config, Rail, RailConfig};
 use super::rules::configuration::{EffectiveConfiguration, RailConfiguration};
 use super::rules::emulation::{Conditions, Protocols};
 use super::rules::environment::NET_DEVICES;
 use super::rules::settings::{Setting, unused_settings};
 use super::rules::{devices, lanes};
-use crate::transport::turns::RailTurns;
+use super::shared::Shared;
+use crate::transport::failures::{no_device, on_rail, refused};
+use crate::transport::rail_set::OpenedRails;
 use crate::transport::{EndpointAddresses, OpenConfig, TransportError};
 use crds::record::{FabricFacts, FailureReason, LibraryFacts, OffloadFacts, RailFacts};
 use crds::v1alpha1::{Answer, UcxAllocation, UcxErrorHandling, UcxPreset};
@@ -23,17 +23,7 @@ const PROTOCOL_COUNTS: Version = Version::new(1, 21, 0);
 /// Maximum message size in the facts. UCX has no limit, but records store signed integers.
 const UNLIMITED: u64 = i64::MAX as u64;
 
-pub(super) fn open(requested: &OpenConfig) -> Result<Ucx, TransportError> {
-    if requested.depth == 0 || u32::try_from(requested.depth).is_err() {
-        return Err(refused(
-            "open",
-            format!(
-                "{} posts in flight were requested, but the number must be from 1 to {}",
-                requested.depth,
-                u32::MAX
-            ),
-        ));
-    }
+pub(super) fn open(requested: &OpenConfig) -> Result<OpenedRails<Rail>, TransportError> {
     let DiscoveredDevices { library, spec, rails } = discovery::discover(requested)?;
     let rail_config = RailConfig {
         depth: requested.depth,
@@ -76,7 +66,7 @@ pub(super) fn open(requested: &OpenConfig) -> Result<Ucx, TransportError> {
         }
         let (opened_rail, unused) =
             open_and_collect_unused_settings(&spec, || Rail::open(&library, &config, rail_config));
-        let (rail, resources) = opened_rail.map_err(|error| open_error(number, &error, &spec))?;
+        let (rail, resources) = opened_rail.map_err(|error| open_error(number, error, &spec))?;
         if let Some(setting) = spec
             .settings
             .iter()
@@ -120,21 +110,21 @@ pub(super) fn open(requested: &OpenConfig) -> Result<Ucx, TransportError> {
         configuration_files: files.iter().map(|file| file.display().to_string()).collect(),
         ..FabricFacts::default()
     };
-    Ok(Ucx {
+    Ok(OpenedRails {
         rails: opened,
-        version: library.identity().version,
-        devices: names,
-        emulation_conditions: Conditions {
-            protocols,
-            reports_peer_loss: rail_config.reports_peer_loss,
-            library_memory: spec.allocation == UcxAllocation::Library,
+        shared: Shared {
+            version: library.identity().version,
+            devices: names,
+            emulation_conditions: Conditions {
+                protocols,
+                reports_peer_loss: rail_config.reports_peer_loss,
+                library_memory: spec.allocation == UcxAllocation::Library,
+            },
+            peers: Vec::with_capacity(requested.peers),
+            spec,
         },
-        peers: Vec::with_capacity(requested.peers),
-        spec,
         addresses,
         facts,
-        counts_protocols: requested.counts_protocols,
-        turns: RailTurns::default(),
     })
 }
 
@@ -172,8 +162,8 @@ fn count_protocols(config: &mut Config, version: Version) {
     }
 }
 
-fn open_error(rail: usize, error: &super::ffi::CallError, spec: &crds::v1alpha1::Ucx) -> TransportError {
-    let mut failure = rail_refused(rail, error);
+fn open_error(rail: usize, error: super::ffi::CallError, spec: &crds::v1alpha1::Ucx) -> TransportError {
+    let mut failure = on_rail(rail, error);
     if failure.reason == FailureReason::NoDevice {
         failure.message += &format!(
             ": UCX has no device for the transports {}; `ucx_info -d` lists all transports and devices",

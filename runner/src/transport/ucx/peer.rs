@@ -1,69 +1,51 @@
 //! Connects peers, checks their addresses and keys before the library reads them, and checks the endpoint lanes.
 
-use super::Ucx;
-use super::error::{provider_mismatch, rail_refused, refused};
+use super::ffi::Rail;
 use super::rules::emulation::EndpointEmulation;
 use super::rules::lanes::{self, Lane};
 use super::rules::{devices, error_handling, packing};
-use crate::transport::{EndpointAddresses, Peer, RemoteKey, RemoteRegion, TransportError};
-use crds::record::{FailureReason, OffloadFacts, RailFacts};
+use super::shared::Shared;
+use crate::transport::failures::{provider_mismatch, refused};
+use crate::transport::rail_set::RailDriver;
+use crate::transport::{PackedKey, Peer, RemoteKey, TransportError};
+use crds::record::{FabricFacts, FailureReason, OffloadFacts, RailFacts};
 use crds::v1alpha1::{Answer, TransferOperation, UcxEmulation};
 
-/// Connected peer.
-pub(super) struct ConnectedPeer {
-    /// Lanes of each rail's endpoint.
-    lanes: Vec<Vec<Lane>>,
-    /// RMA operations that UCX emulates on any endpoint to the peer.
-    emulation: EndpointEmulation,
-}
-
-pub(super) fn connect(transport: &mut Ucx, peer: &EndpointAddresses) -> Result<Peer, TransportError> {
-    if peer.rails.len() != transport.rails.len() {
-        let message = format!(
-            "the peer has {} rails, but this side has {}: use the same number of rails for all workers",
-            peer.rails.len(),
-            transport.rails.len()
-        );
-        return Err(refused("ucp_ep_create", message));
-    }
+/// Connects a rail to a peer's rail, and adds the lanes and the emulation to the facts.
+pub(super) fn connect(
+    rail: &mut Rail,
+    shared: &mut Shared,
+    index: crate::transport::Rail,
+    name: &[u8],
+    facts: &mut FabricFacts,
+) -> Result<Peer, TransportError> {
     let unsupported =
-        error_handling::unsupported_reason(&transport.spec, |name| std::env::var_os(name).is_some());
-    let number = transport.peers.len();
-    let mut connected = Vec::with_capacity(peer.rails.len());
-    for (index, (rail, name)) in transport.rails.iter_mut().zip(&peer.rails).enumerate() {
-        let address = packing::unpack_address(transport.version, name)
-            .map_err(|message| refused("ucp_ep_create", message))?;
-        let (peer, found) = rail.connect(address).map_err(|error| {
-            let mut failure = rail_refused(index, &error);
-            if let Some(message) = unsupported {
-                failure.reason = FailureReason::OperationRejected;
-                failure.message += &format!("; {message}");
-            }
-            failure.message += "; the peer cannot be reached over the transports in the spec. For shared memory, both \
-                                workers must be on the same host and share /dev/shm and the PID namespace";
-            failure
-        })?;
-        let device = transport.devices[index].as_deref();
-        lanes::check(&transport.spec, device, &found)
-            .map_err(|message| provider_mismatch("ucp_ep_query", format!("rail {index}: {message}")))?;
-        if peer != number {
-            let message = format!(
-                "rail {index}: an earlier connection attempt failed, so the endpoints must be opened again"
-            );
-            return Err(refused("ucp_ep_create", message));
+        error_handling::unsupported_reason(&shared.spec, |name| std::env::var_os(name).is_some());
+    let address =
+        packing::unpack_address(shared.version, name).map_err(|message| refused(Rail::CONNECT, message))?;
+    let (peer, found) = rail.create_endpoint(address).map_err(|error| {
+        let mut failure = TransportError::from(error);
+        if let Some(message) = unsupported {
+            failure.reason = FailureReason::OperationRejected;
+            failure.message += &format!("; {message}");
         }
-        connected.push(found);
+        failure.message += "; the peer cannot be reached over the transports in the spec. For shared memory, both \
+                            workers must be on the same host and share /dev/shm and the PID namespace";
+        failure
+    })?;
+    let device = shared.devices.get(index).and_then(Option::as_deref);
+    lanes::check(&shared.spec, device, &found)
+        .map_err(|message| provider_mismatch("ucp_ep_query", message))?;
+    if let Some(facts) = facts.rails.get_mut(index) {
+        record_lanes(facts, &found);
     }
-    for (index, lanes) in connected.iter().enumerate() {
-        record_lanes(&mut transport.facts.rails[index], lanes);
-    }
-    let emulation = EndpointEmulation::new(transport.emulation_conditions, &connected);
-    record_emulation(&mut transport.facts.offload, emulation);
-    transport.peers.push(ConnectedPeer {
-        lanes: connected,
-        emulation,
-    });
-    Ok(number)
+    let emulation = EndpointEmulation::new(shared.emulation_conditions, std::slice::from_ref(&found));
+    record_emulation(&mut facts.offload, emulation);
+    shared
+        .peers
+        .resize_with(shared.peers.len().max(peer + 1), Vec::new);
+    shared.peers[peer].push(found);
+    Ok(peer)
 }
 
 /// Adds an endpoint's lanes to the facts about its rail.
@@ -111,68 +93,55 @@ fn record_emulation(offload: &mut OffloadFacts, emulation: EndpointEmulation) {
 
 /// Rejects an RMA operation that UCX emulates on the endpoint to this peer, unless the spec allows it.
 pub(super) fn check_operation(
-    transport: &Ucx,
+    shared: &Shared,
     peer: Peer,
     operation: TransferOperation,
 ) -> Result<(), TransportError> {
-    let Some(connected) = transport.peers.get(peer) else {
+    let Some(lanes) = shared.peers.get(peer) else {
         return Err(refused("emulation", format!("peer {peer} is not connected")));
     };
+    let emulation = EndpointEmulation::new(shared.emulation_conditions, lanes);
     let emulated = match operation {
         TransferOperation::Send => return Ok(()),
-        TransferOperation::Read => connected.emulation.reads,
-        TransferOperation::Write | TransferOperation::WriteImmediate => connected.emulation.writes,
+        TransferOperation::Read => emulation.reads,
+        TransferOperation::Write | TransferOperation::WriteImmediate => emulation.writes,
     };
-    if emulated != Answer::True || transport.spec.emulation == UcxEmulation::Allow {
+    if emulated != Answer::True || shared.spec.emulation == UcxEmulation::Allow {
         return Ok(());
     }
-    let lanes: Vec<_> = connected.lanes.iter().flatten().map(Lane::to_string).collect();
+    let lanes: Vec<_> = lanes.iter().flatten().map(Lane::to_string).collect();
     let message = format!(
         "UCX {} emulates {operation:?} over {} with messages that the target's CPU must process. To measure the \
          emulation, set spec.transport.ucx.emulation: Allow; otherwise, use an operation or a transport for which UCX needs \
          no emulation",
-        transport.version,
+        shared.version,
         lanes.join(", ")
     );
     Err(refused("emulation", message))
 }
 
+/// Imports the key of a peer's region of `length` bytes.
 pub(super) fn import(
-    transport: &mut Ucx,
+    rail: &mut Rail,
+    shared: &Shared,
     peer: Peer,
-    region: &RemoteRegion,
-) -> Result<Vec<RemoteKey>, TransportError> {
-    if region.rails.len() != transport.rails.len() {
-        let message = format!(
-            "the peer's region has keys for {} rails, but this side has {}",
-            region.rails.len(),
-            transport.rails.len()
-        );
-        return Err(refused("ucp_ep_rkey_unpack", message));
+    packed: &PackedKey,
+    length: u64,
+) -> Result<RemoteKey, TransportError> {
+    let refused = |message| refused("ucp_ep_rkey_unpack", message);
+    let key = packing::unpack_key(shared.version, &packed.key).map_err(refused)?;
+    if (key.address(), key.length()) != (packed.address, length) {
+        return Err(refused(format!(
+            "the peer describes a region of {length} bytes at {:#x}, but its key belongs to {} bytes at {:#x}",
+            packed.address,
+            key.length(),
+            key.address()
+        )));
     }
-    let mut keys = Vec::with_capacity(region.rails.len());
-    for (index, (rail, packed)) in transport.rails.iter_mut().zip(&region.rails).enumerate() {
-        let key = packing::unpack_key(transport.version, &packed.key)
-            .map_err(|message| refused("ucp_ep_rkey_unpack", message))?;
-        if (key.address(), key.length()) != (packed.address, region.length) {
-            let message = format!(
-                "rail {index}: the peer describes a region of {} bytes at {:#x}, but its key belongs to {} bytes at {:#x}",
-                region.length,
-                packed.address,
-                key.length(),
-                key.address()
-            );
-            return Err(refused("ucp_ep_rkey_unpack", message));
-        }
-        let imported = rail
-            .import(peer, key)
-            .map_err(|error| rail_refused(index, &error))?;
-        keys.push(RemoteKey {
-            address: key.address(),
-            key: imported,
-        });
-    }
-    Ok(keys)
+    Ok(RemoteKey {
+        address: key.address(),
+        key: rail.import_key(peer, key)?,
+    })
 }
 
 #[cfg(test)]

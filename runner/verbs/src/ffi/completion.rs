@@ -10,10 +10,9 @@ use rdma_sys::{
     ibv_wc_status_str,
 };
 use runner::transport::CompletionKind;
-use runner::transport::descriptors::wait_until_readable;
+use runner::transport::rail_set::Armed;
 use std::ffi::CStr;
 use std::fmt;
-use std::time::Duration;
 
 /// Failed work request, or a completion queue that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +44,7 @@ impl Rail {
     ///
     /// Returns an error if a completion reports an error.
     #[inline]
-    pub(crate) fn poll(
+    pub(crate) fn poll_queue(
         &mut self,
         mut room: usize,
         mut report: impl FnMut(CompletionKind),
@@ -132,17 +131,32 @@ impl Rail {
         })
     }
 
-    /// Requests an event for the next completion. Returns whether a completion has already arrived.
-    fn arm(&mut self) -> Result<bool, CallError> {
+    /// Requests an event for the next completion.
+    ///
+    /// # Errors
+    ///
+    /// Returns the failed call if the rail was not opened for waiting.
+    pub(crate) fn arm_queue(&mut self) -> Result<Armed, CallError> {
+        let Some(descriptor) = self.descriptor() else {
+            return Err(CallError {
+                call: "ibv_req_notify_cq",
+                number: libc::EINVAL,
+            });
+        };
         if self.batch.waiting > 0 || self.batch.unreported {
-            return Ok(true);
+            return Ok(Armed::Ready);
         }
+        // The events that ended earlier sleeps.
+        self.take_events();
         // SAFETY: the queue exists.
         let result = unsafe { ibv_req_notify_cq(self.completions.as_ptr(), 0) };
         check("ibv_req_notify_cq", result)?;
         // A completion that arrived before the request does not trigger an event.
         self.batch.waiting = self.read(1)?;
-        Ok(self.batch.waiting > 0)
+        Ok(match self.batch.waiting {
+            0 => Armed::Sleep(descriptor),
+            _ => Armed::Ready,
+        })
     }
 
     /// Removes and acknowledges the events that have arrived.
@@ -161,28 +175,6 @@ impl Rail {
             unsafe { ibv_ack_cq_events(queue, 1) };
         }
     }
-}
-
-/// Sleeps until a completion may be available on one of the rails, but no longer than `timeout`.
-///
-/// # Errors
-///
-/// Returns a message if a rail was not opened for waiting, or a call fails.
-pub(crate) fn wait_for_completions(rails: &mut [Rail], timeout: Duration) -> Result<(), String> {
-    if rails.iter().any(|rail| rail.descriptor().is_none()) {
-        return Err("the transport was not opened for waiting".to_owned());
-    }
-    let mut ready = false;
-    for rail in rails.iter_mut() {
-        ready |= rail.arm().map_err(|error| error.to_string())?;
-    }
-    if ready {
-        return Ok(());
-    }
-    let descriptors = rails.iter().filter_map(Rail::descriptor);
-    wait_until_readable(descriptors, timeout).map_err(|error| format!("ppoll: {error}"))?;
-    rails.iter_mut().for_each(Rail::take_events);
-    Ok(())
 }
 
 #[inline]

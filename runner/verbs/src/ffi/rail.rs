@@ -36,7 +36,7 @@ pub(crate) enum Queue {
 }
 
 /// A rail. The fields are dropped in declaration order, as the library requires.
-pub(crate) struct Rail {
+pub struct Rail {
     pub(super) pairs: Box<[QueuePair]>,
     /// Index of the first queue pair of each connected peer.
     peers: Vec<usize>,
@@ -127,17 +127,17 @@ impl Rail {
         total
     }
 
-    /// Connects the pair of queue pairs at index `pair` to a peer's queue pairs.
+    /// Connects the pair of queue pairs at index `pair` to a peer's queue pairs. Returns the peer number.
     ///
     /// # Errors
     ///
     /// Returns the failed call.
-    pub(crate) fn connect(
+    pub(crate) fn connect_pair(
         &mut self,
         pair: usize,
         numbers: QueuePairNumbers,
         connection: Connection,
-    ) -> Result<(), CallError> {
+    ) -> Result<Peer, CallError> {
         let first = pair * QUEUES_PER_PEER;
         for (queue, number) in [(first, numbers.messages), (first + 1, numbers.memory)] {
             let pair = self.pairs.get(queue).ok_or(CallError {
@@ -147,7 +147,7 @@ impl Rail {
             pair.connect(&Connection { number, ..connection }, &self.attributes)?;
         }
         self.peers.push(first);
-        Ok(())
+        Ok(self.peers.len() - 1)
     }
 
     /// Registers memory with the rail's device.
@@ -155,7 +155,7 @@ impl Rail {
     /// # Errors
     ///
     /// Returns the failed call.
-    pub(crate) fn register(&self, memory: &Arc<Memory>) -> Result<RailRegion, CallError> {
+    pub(crate) fn register_memory(&self, memory: &Arc<Memory>) -> Result<RailRegion, CallError> {
         RailRegion::register(&self.device, memory)
     }
 
@@ -164,7 +164,12 @@ impl Rail {
     /// # Errors
     /// Returns a [`PostError`].
     #[inline]
-    pub(crate) fn post(&mut self, peer: Peer, queue: Queue, post: QueuePost<'_>) -> Result<(), PostError> {
+    pub(crate) fn post_to_queue(
+        &mut self,
+        peer: Peer,
+        queue: Queue,
+        post: QueuePost<'_>,
+    ) -> Result<(), PostError> {
         let offset = match queue {
             Queue::Messages => 0,
             Queue::Memory => 1,

@@ -15,7 +15,7 @@ const ACCESS: c_int = (ibv_access_flags::IBV_ACCESS_LOCAL_WRITE.0
 
 /// Memory that is registered with one device. While it exists, the memory stays allocated and the device open.
 #[derive(Debug)]
-pub(crate) struct RailRegion {
+pub struct RailRegion {
     registration: NonNull<ibv_mr>,
     key: RemoteKey,
     local_key: u32,

@@ -20,7 +20,7 @@ use std::sync::{Arc, PoisonError};
 const ACCESS: u64 = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
 /// Memory that is registered on one rail.
-pub(in crate::transport::libfabric) struct RailRegion {
+pub struct RailRegion {
     rail: Arc<Objects>,
     memory: Arc<Memory>,
     descriptor: *mut c_void,
@@ -77,7 +77,7 @@ impl Rail {
     /// # Errors
     ///
     /// Returns the failed call if the library rejects the memory.
-    pub(in crate::transport::libfabric) fn register(
+    pub(in crate::transport::libfabric) fn register_memory(
         &mut self,
         memory: Arc<Memory>,
     ) -> Result<RailRegion, CallError> {

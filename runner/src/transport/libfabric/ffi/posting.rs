@@ -204,7 +204,7 @@ impl Rail {
 
     /// Posts a receive for one message from any peer.
     #[inline]
-    pub(in crate::transport::libfabric) fn receive(
+    pub(in crate::transport::libfabric) fn post_receive(
         &mut self,
         range: RegisteredRange<'_>,
         token: u32,

@@ -21,7 +21,7 @@ pub(in crate::transport::libfabric) struct RailConfig {
     pub depth: usize,
     /// Number of peers that will be connected.
     pub peers: usize,
-    /// Whether [`super::wait_for_completions`] will be used.
+    /// Whether the queue must support waiting.
     pub uses_wait: bool,
     /// Whether the endpoint must not use shared memory.
     pub forbid_shared_memory: bool,
@@ -46,7 +46,7 @@ impl PostedReceive {
 }
 
 /// One endpoint with its own domain.
-pub(in crate::transport::libfabric) struct Rail {
+pub struct Rail {
     pub(super) objects: Arc<Objects>,
     pub(super) depth: usize,
     pub(super) limits: Limits,
@@ -117,7 +117,7 @@ impl Rail {
     /// # Errors
     ///
     /// Returns the failed call if the library rejects the name.
-    pub(in crate::transport::libfabric) fn connect(
+    pub(in crate::transport::libfabric) fn insert(
         &mut self,
         name: &[u8; 2 * MAX_NAME_BYTES],
     ) -> Result<Peer, CallError> {

@@ -110,7 +110,7 @@ impl Rail {
     /// # Errors
     ///
     /// Returns the failed call.
-    pub(in crate::transport::nixl) fn connect(&mut self, metadata: &[u8]) -> Result<Peer, CallError> {
+    pub(in crate::transport::nixl) fn add_peer(&mut self, metadata: &[u8]) -> Result<Peer, CallError> {
         let name = self.load(metadata)?;
         let objects = &self.objects;
         let status = call!(

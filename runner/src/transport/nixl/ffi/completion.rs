@@ -16,7 +16,7 @@ impl Rail {
     ///
     /// Returns the first failure since the last call. Completions that are ready are returned by the next call.
     #[inline]
-    pub(in crate::transport::nixl) fn poll(
+    pub(in crate::transport::nixl) fn poll_agent(
         &mut self,
         max_completions: usize,
         mut handle: impl FnMut(CompletionKind),

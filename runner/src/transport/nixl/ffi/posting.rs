@@ -189,7 +189,7 @@ impl Rail {
     }
 
     /// Posts a receive for one message.
-    pub(in crate::transport::nixl) fn receive(
+    pub(in crate::transport::nixl) fn post_receive(
         &mut self,
         range: RegisteredRange<'_>,
         token: u32,

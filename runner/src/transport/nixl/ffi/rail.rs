@@ -9,7 +9,7 @@ use crate::memory::Memory;
 use crate::transport::nixl::rules::notification::Notification;
 use crate::transport::nixl::rules::packing::MemoryLocation;
 use crate::transport::nixl::rules::steps::{Kind, Steps};
-use crate::transport::{CompletionKind, Peer};
+use crate::transport::{CompletionKind, Peer, PreparationStats};
 use crds::v1alpha1::{NixlBackend, NixlRequests};
 use nixl_sys::{Backend, MemoryType, Request};
 use std::collections::{BTreeMap, VecDeque};
@@ -63,7 +63,7 @@ pub(super) struct PostedReceive {
 }
 
 /// One agent with its peers and requests.
-pub(in crate::transport::nixl) struct Rail {
+pub struct Rail {
     pub(super) requests: Requests,
     pub(super) in_flight_posts: Vec<InFlightPost>,
     /// Whether each token belongs to a post in flight.
@@ -136,9 +136,10 @@ impl Rail {
         Some((steps, self.served_by.as_deref().unwrap_or("unknown")))
     }
 
-    /// Number of prepared requests, and the time it took to prepare them, in nanoseconds.
-    pub(in crate::transport::nixl) fn prepared(&self) -> (u64, u64) {
-        self.requests.prepared()
+    /// Number of prepared requests, and the time it took to prepare them.
+    pub(in crate::transport::nixl) fn prepared(&self) -> PreparationStats {
+        let (requests, nanos) = self.requests.prepared();
+        PreparationStats { requests, nanos }
     }
 
     /// Queries which backend serves a request. Returns the name in the marker parameter that fabricbench sets on its

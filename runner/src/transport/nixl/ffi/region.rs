@@ -10,7 +10,7 @@ use nixl_sys::{DRAM, RegistrationList, VRAM};
 use std::sync::{Arc, PoisonError};
 
 /// Memory that is registered with one rail's agent, which stays open while the region exists.
-pub(in crate::transport::nixl) struct RailRegion {
+pub struct RailRegion {
     objects: Arc<Objects>,
     memory: Arc<Memory>,
     location: MemoryLocation,
@@ -89,7 +89,7 @@ impl Rail {
     /// # Errors
     ///
     /// Returns the failed call.
-    pub(in crate::transport::nixl) fn register(
+    pub(in crate::transport::nixl) fn register_memory(
         &mut self,
         memory: Arc<Memory>,
         pack: impl FnOnce(MemoryLocation, &[u8]) -> Vec<u8>,
@@ -152,7 +152,7 @@ impl Rail {
     /// # Errors
     ///
     /// Returns the failed call if the library rejects the metadata, which must come from this peer's agent.
-    pub(in crate::transport::nixl) fn import(
+    pub(in crate::transport::nixl) fn import_region(
         &mut self,
         peer: Peer,
         location: MemoryLocation,

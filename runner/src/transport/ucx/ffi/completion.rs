@@ -15,7 +15,7 @@ impl Rail {
     ///
     /// Returns the first failure since the last call. Completions that are ready are returned by the next call.
     #[inline]
-    pub(in crate::transport::ucx) fn poll(
+    pub(in crate::transport::ucx) fn poll_worker(
         &mut self,
         max_completions: usize,
         mut handle: impl FnMut(CompletionKind),
@@ -58,7 +58,7 @@ impl Rail {
         }
     }
 
-    /// Whether [`Self::poll`] has work to do even without new events from the library.
+    /// Whether [`Self::poll_worker`] has work to do even without new events from the library.
     pub(super) fn has_work(&self) -> bool {
         !self.ready.is_empty() || self.failure.is_some() || self.has_due_flush()
     }

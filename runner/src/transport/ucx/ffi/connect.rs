@@ -23,7 +23,7 @@ impl Rail {
     /// # Errors
     ///
     /// Returns the failed call if the peer cannot be reached over the configured transports.
-    pub(in crate::transport::ucx) fn connect(
+    pub(in crate::transport::ucx) fn create_endpoint(
         &mut self,
         address: WorkerAddress<'_>,
     ) -> Result<(Peer, Vec<Lane>), CallError> {
@@ -72,7 +72,7 @@ impl Rail {
     /// # Errors
     ///
     /// Returns the failed call if the library rejects the key.
-    pub(in crate::transport::ucx) fn import(
+    pub(in crate::transport::ucx) fn import_key(
         &mut self,
         peer: Peer,
         key: RegionKey<'_>,

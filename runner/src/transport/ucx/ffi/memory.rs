@@ -18,7 +18,7 @@ use ucx_sys::bindings::{
 };
 
 /// Memory that is registered on one rail.
-pub(in crate::transport::ucx) struct RailRegion {
+pub struct RailRegion {
     rail: Arc<Objects>,
     memory: Arc<Memory>,
     /// Address, length and kind of `memory`, copied so that a post does not have to look them up.
@@ -87,7 +87,7 @@ impl Rail {
     /// # Errors
     ///
     /// Returns the failed call if the library rejects the memory.
-    pub(in crate::transport::ucx) fn register(
+    pub(in crate::transport::ucx) fn register_memory(
         &mut self,
         memory: Arc<Memory>,
     ) -> Result<RailRegion, CallError> {

@@ -156,7 +156,7 @@ impl Rail {
     /// The library must not complete the receive without a callback, because releases before 1.22 then do not report
     /// the tag.
     #[inline]
-    pub(in crate::transport::ucx) fn receive(
+    pub(in crate::transport::ucx) fn receive_tagged_message(
         &mut self,
         range: RegisteredRange<'_>,
         token: u32,

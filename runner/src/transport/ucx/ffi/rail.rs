@@ -35,7 +35,7 @@ pub(in crate::transport::ucx) struct RailConfig {
     pub depth: usize,
     /// Number of peers that will be connected.
     pub peers: usize,
-    /// Whether [`super::wait_for_completions`] will be used.
+    /// Whether the worker must support waiting.
     pub uses_wait: bool,
     /// Whether the library reports lost peers (`UCP_ERR_HANDLING_MODE_PEER`).
     pub reports_peer_loss: bool,
@@ -56,7 +56,7 @@ pub(super) struct ImportedKey {
 }
 
 /// One worker with its endpoints.
-pub(in crate::transport::ucx) struct Rail {
+pub struct Rail {
     pub(super) objects: Arc<Objects>,
     pub(super) config: RailConfig,
     pub(super) endpoints: Vec<Endpoint>,

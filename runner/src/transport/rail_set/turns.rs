@@ -1,6 +1,6 @@
 //! Polls a transport's rails in round-robin order. Does not allocate, lock or log.
 
-use super::{Completion, CompletionKind, Rail, TransportError};
+use crate::transport::{Completion, CompletionKind, Rail, TransportError};
 
 /// Order in which a transport's rails are polled.
 #[derive(Debug, Default)]
