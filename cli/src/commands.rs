@@ -23,10 +23,9 @@ mod stored;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Command as Arguments, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Command as Arguments, Parser, Subcommand};
 
-use operator::commands::{Exit, Failure, InClusterCommand, exit_code};
-use operator::terminal::print_error;
+use operator::commands::{Exit, Failure, InClusterCommand, exit_code, parse_arguments};
 
 pub use input::Input;
 
@@ -89,26 +88,16 @@ fn with_plugin_name(arguments: Arguments) -> Arguments {
 
 /// Runs the command line of this process. Writes results to standard output and errors to standard error.
 pub fn main() -> ExitCode {
-    let matches = with_plugin_name(Cli::command()).try_get_matches();
-    match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+    match parse_arguments::<Cli>(with_plugin_name) {
         Ok(cli) => exit_code(cli.command.execute()),
-        Err(error) => usage_exit_code(&error),
+        Err(status) => status,
     }
-}
-
-/// Prints an error about the arguments, and returns the exit code. The error quotes the arguments, which a shell may have
-/// replaced by names of files.
-fn usage_exit_code(error: &clap::Error) -> ExitCode {
-    if !error.use_stderr() {
-        // Help and version.
-        error.exit();
-    }
-    print_error(error.render().to_string().trim_end());
-    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(u8::MAX))
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     #[test]

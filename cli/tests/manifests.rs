@@ -257,7 +257,7 @@ fn rejects_malformed_files_quickly() {
     let bomb: String = (1..30)
         .map(|level| format!("a{level}: &a{level} [*a{0}, *a{0}]\n", level - 1))
         .collect();
-    let cases: [(&str, Vec<u8>, &str); 5] = [
+    let cases: [(&str, Vec<u8>, &str); 9] = [
         ("binary.yaml", binary, "the file is not valid UTF-8"),
         (
             "long.yaml",
@@ -274,7 +274,31 @@ fn rejects_malformed_files_quickly() {
             "[".repeat(1_000_000).into_bytes(),
             "brackets are nested more than",
         ),
-        ("nul.yaml", vec![0; 1000], "invalid or unsupported YAML"),
+        (
+            "nul.yaml",
+            vec![0; 1000],
+            "nul.yaml:1:1: the file contains U+0000 (the NUL character). Remove it",
+        ),
+        (
+            "escape.yaml",
+            b"a: 1\nb: \x1b[31m".to_vec(),
+            "escape.yaml:2:4: the file contains U+001B (the escape character). Remove it",
+        ),
+        (
+            "space.yaml",
+            "kind:\u{a0}BenchmarkRun\nspec: {}\n".into(),
+            "The text before this position contains U+00A0 (a no-break space)",
+        ),
+        (
+            "colon.yaml",
+            "kind\u{ff1a} BenchmarkRun\nspec: {}\n".into(),
+            "The text before this position contains U+FF1A (a fullwidth character)",
+        ),
+        (
+            "number.yaml",
+            "spec: {rounds: 99999999999999999999999}".into(),
+            "spec.rounds: 99999999999999999999999 is too large for a number; use a smaller value",
+        ),
     ];
     for (name, content, part) in cases {
         let path = directory.path().join(name);
@@ -626,7 +650,9 @@ fn an_overlay_that_does_not_fit_the_variants_says_why() {
     let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{message}");
     assert!(
-        message.contains("The overlay replaces `spec.transport`, but not the transports of variants"),
+        message.contains(
+            "The overlay replaces the transport or the resources of the run, but not those of variants"
+        ),
         "{message}"
     );
 }

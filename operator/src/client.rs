@@ -17,6 +17,7 @@ use tower::limit::{ConcurrencyLimitLayer, RateLimitLayer};
 use tower::retry::RetryLayer;
 use tower::{BoxError, ServiceBuilder};
 
+use crate::connection::describe_config;
 use crate::metrics::operator::Metrics;
 use crate::options::RequestLimits;
 use api_latency::ApiLatencyLayer;
@@ -39,9 +40,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
 #[derive(Debug, Snafu)]
 pub enum ClientError {
     /// No usable kubeconfig or service account was found.
-    #[snafu(display(
-        "no cluster configuration: {source}. Set KUBECONFIG, or run in a pod with a service account"
-    ))]
+    #[snafu(display("{}", describe_config(source)))]
     Config {
         /// Cause, including the configuration sources that were tried.
         source: kube::config::InferConfigError,
@@ -64,12 +63,6 @@ pub(crate) struct Clients {
     pub(crate) unlimited: Client,
     /// The API server's clock, which the responses to both clients set.
     pub(crate) clock: Clock,
-}
-
-/// Creates a client without metrics and limits, for a command that ends after a few requests. Sends no request.
-pub(crate) async fn default_client() -> Result<Client, ClientError> {
-    let config = Config::infer().await.context(ConfigSnafu)?;
-    Client::try_from(config).context(BuildSnafu)
 }
 
 /// Creates the clients without sending a request.

@@ -1,5 +1,6 @@
 //! Command line of `fabricbench-operator`, with one file per subcommand. `fabricbench` also has these subcommands.
 
+mod arguments;
 mod crd;
 mod exit;
 mod namespaces;
@@ -10,6 +11,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+pub use arguments::parse_arguments;
 pub use exit::{Exit, Failure, exit_code};
 
 /// The fabricbench operator. Use the `fabricbench` binary for plans, reports and comparisons.
@@ -51,5 +53,8 @@ impl InClusterCommand {
 
 /// Runs the command line of this process. Writes results to standard output and errors to standard error.
 pub fn main() -> ExitCode {
-    exit_code(Cli::parse().command.execute())
+    match parse_arguments::<Cli>(|command| command) {
+        Ok(cli) => exit_code(cli.command.execute()),
+        Err(status) => status,
+    }
 }

@@ -4,6 +4,7 @@
 pub mod cause;
 pub mod client;
 pub mod commands;
+pub mod connection;
 mod events;
 pub mod manager;
 pub mod metrics;

@@ -10,8 +10,8 @@ use super::yaml::{self, Document};
 use super::{Defect, ManifestError, Overlay, position, read};
 
 /// Why an overlay and the transports of variants do not fit each other, and what to do.
-const OVERLAY_AND_VARIANTS: &str = "The overlay replaces `spec.transport`, but not the transports of variants, which are \
-    what this run compares. If the transports of the run exist on this machine, omit the overlay; otherwise, edit a copy of the file";
+const OVERLAY_AND_VARIANTS: &str = "The overlay replaces the transport or the resources of the run, but not those of variants, which are \
+    what this run compares. If this machine has what the run names, omit the overlay; otherwise, edit a copy of the file";
 
 /// The runs of a file.
 pub struct Manifest {

@@ -42,9 +42,11 @@ impl Overlay {
             || self.resources.is_some() && is_below("spec.resources")
     }
 
-    /// Whether a problem at `path` can result from the overlay's transport and a variant's transport together.
+    /// Whether a problem at `path` can result from a field of the overlay and a field of a variant together.
     pub fn conflicts_with(&self, path: &str) -> bool {
-        self.transport.is_some() && path.starts_with("spec.variants[") && path.contains("].transport")
+        let is_of_variant = |field: &str| path.starts_with("spec.variants[") && path.contains(field);
+        self.transport.is_some() && is_of_variant("].transport")
+            || self.resources.is_some() && is_of_variant("].claims")
     }
 
     /// Applies the overlay to `spec`.

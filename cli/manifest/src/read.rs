@@ -118,11 +118,13 @@ fn deserialize(
         if is_missing(&defect) && found.iter().any(is_missing) {
             return None;
         }
+        let is_consequence = is_below_another(&defect, found);
         match found.iter_mut().find(|known| known.path == defect.path) {
             // A name that the schema rejects has a better message there, but the parser of a value knows more than its
             // regular expression.
             Some(known) if known.kind == DefectKind::Unit => *known = defect,
             Some(_) => {}
+            None if is_consequence => {}
             None => found.push(defect),
         }
         if !repaired.substitute(&path, rules) {
@@ -130,6 +132,15 @@ fn deserialize(
         }
     }
     None
+}
+
+/// Whether a defect is in a value that has the wrong type, such as the item of a list in place of an object.
+fn is_below_another(defect: &Defect, found: &[Defect]) -> bool {
+    let path = defect.path.as_deref().unwrap_or_default();
+    found.iter().any(|known| {
+        let rest = known.path.as_deref().and_then(|known| path.strip_prefix(known));
+        known.kind == DefectKind::Other && rest.is_some_and(|rest| rest.starts_with('['))
+    })
 }
 
 /// Adds the violations of rules between fields, and the problems that the validation finds. Of a violated rule and a

@@ -6,6 +6,7 @@
 use std::cell::Cell;
 use std::fmt;
 
+use crds::printable::{character_name, deceptive_character};
 use serde::de::{DeserializeSeed, EnumAccess, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
@@ -28,9 +29,11 @@ pub(super) struct Document {
 
 /// Parses the documents in `text`. Skips empty documents.
 pub(super) fn documents(text: &str) -> Result<Vec<Document>, Defect> {
+    check_characters(text)?;
     check_nesting(text)?;
     let budget = Budget {
         nodes: Cell::new(MAX_NODES),
+        is_exceeded: Cell::new(false),
     };
     let mut documents = Vec::new();
     for (index, document) in serde_yaml::Deserializer::from_str(text).enumerate() {
@@ -38,7 +41,9 @@ pub(super) fn documents(text: &str) -> Result<Vec<Document>, Defect> {
             budget: &budget,
             depth: 0,
         };
-        let value = value.deserialize(document).map_err(|error| invalid(&error))?;
+        let value = value
+            .deserialize(document)
+            .map_err(|error| invalid(&error, text, budget.is_exceeded.get()))?;
         if value.is_null() {
             continue;
         }
@@ -52,8 +57,27 @@ pub(super) fn documents(text: &str) -> Result<Vec<Document>, Defect> {
     Ok(documents)
 }
 
-/// Describes an error of the parser. Its position is not repeated in the message.
-fn invalid(error: &serde_yaml::Error) -> Defect {
+/// Rejects control characters, whose position the parser does not report.
+fn check_characters(text: &str) -> Result<(), Defect> {
+    let is_allowed = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t' | '\u{85}');
+    for (line, content) in (1..).zip(text.split('\n')) {
+        let found = content.chars().zip(1..).find(|(c, _)| !is_allowed(*c));
+        if let Some((character, column)) = found {
+            return Err(Defect {
+                position: Some(Position { line, column }),
+                ..Defect::file(format!(
+                    "the file contains {}. Remove it",
+                    character_name(character)
+                ))
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Describes an error of the parser in `text`, or a document that is outside of the limits. The position is not repeated in
+/// the message.
+fn invalid(error: &serde_yaml::Error, text: &str, is_limit: bool) -> Defect {
     let mut message = error.to_string();
     let position = error.location().map(Position::from);
     if let Some(Position { line, column }) = position {
@@ -64,6 +88,23 @@ fn invalid(error: &serde_yaml::Error) -> Defect {
     }
     if message.contains("cannot start any token") {
         message.push_str(". Indent with spaces instead of tabs, and write a value that starts with @, ` or % in quotation marks");
+    }
+    if is_limit {
+        return Defect {
+            position,
+            ..Defect::file(message)
+        };
+    }
+    // The parser stops at the latest one line after a character that it does not take for a colon or a space.
+    let lines = text
+        .lines()
+        .take(position.map_or(usize::MAX, |position| position.line));
+    let deceptive = lines.filter_map(deceptive_character).last();
+    if let Some(character) = deceptive {
+        message.push_str(&format!(
+            ". The text before this position contains {}",
+            character_name(character)
+        ));
     }
     Defect {
         position,
@@ -97,6 +138,8 @@ const MAX_OPEN_BRACKETS: usize = 1000;
 /// Number of nodes that the remainder of the file may contain.
 struct Budget {
     nodes: Cell<usize>,
+    /// Whether reading stopped at a value that is valid YAML but outside of the limits.
+    is_exceeded: Cell<bool>,
 }
 
 #[derive(Clone, Copy)]
@@ -109,7 +152,7 @@ impl Node<'_> {
     /// Returns the visitor for the children of this node.
     fn child<E: Error>(self) -> Result<Self, E> {
         if self.depth == MAX_NESTING {
-            return Err(E::custom(format!(
+            return Err(self.exceeded(format!(
                 "lists and objects are nested more than {MAX_NESTING} levels deep"
             )));
         }
@@ -166,11 +209,11 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 
     fn visit_i128<E: Error>(self, value: i128) -> Result<Value, E> {
-        Err(E::custom(format!("{value} is too large for a number")))
+        Err(self.exceeded(format!("{value} is too small for a number; use a larger value")))
     }
 
     fn visit_u128<E: Error>(self, value: u128) -> Result<Value, E> {
-        Err(E::custom(format!("{value} is too large for a number")))
+        Err(self.exceeded(format!("{value} is too large for a number; use a smaller value")))
     }
 
     fn visit_enum<A: EnumAccess<'de>>(self, _: A) -> Result<Value, A::Error> {
@@ -206,11 +249,17 @@ impl<'de> Visitor<'de> for Node<'_> {
 }
 
 impl Node<'_> {
+    /// The error for a value that is outside of the limits.
+    fn exceeded<E: Error>(self, message: String) -> E {
+        self.budget.is_exceeded.set(true);
+        E::custom(message)
+    }
+
     /// Deducts one node from the budget and returns `value`.
     fn count<E: Error>(self, value: Value) -> Result<Value, E> {
         let remaining = self.budget.nodes.get().checked_sub(1);
         let remaining = remaining
-            .ok_or_else(|| E::custom(format!("the file expands to more than {MAX_NODES} values")))?;
+            .ok_or_else(|| self.exceeded(format!("the file expands to more than {MAX_NODES} values")))?;
         self.budget.nodes.set(remaining);
         Ok(value)
     }

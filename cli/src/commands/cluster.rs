@@ -1,14 +1,12 @@
 //! Access to the cluster in the current kubeconfig context, for commands that read from it. Performs I/O.
 
-use std::env;
-use std::error::Error;
-use std::fmt::Display;
 use std::future::Future;
 
+use crds::deserialization::from_value;
 use crds::v1alpha1::BenchmarkRun;
-use kube::config::{InferConfigError, KubeconfigError};
-use kube::{Api, Client, Config};
-use operator::cause::root_cause;
+use kube::api::{ApiResource, DynamicObject};
+use kube::{Api, Client};
+use operator::connection::{Connection, is_resource_missing};
 use operator::run_controller::RunKey;
 
 use super::Failure;
@@ -29,8 +27,7 @@ pub(super) fn block_on<T>(task: impl Future<Output = Result<T, Failure>>) -> Res
 pub(super) struct Cluster {
     /// Kubernetes client for the cluster.
     pub(super) client: Client,
-    /// API server address.
-    server: String,
+    connection: Connection,
 }
 
 impl Cluster {
@@ -39,13 +36,10 @@ impl Cluster {
     /// # Errors
     /// Returns an error if the configuration is missing or invalid.
     pub(super) async fn connect(key: &RunKey) -> Result<Self, Failure> {
-        let no_config_failure =
-            |why: &dyn Display| Failure::incomplete(format!("{key}: no cluster configuration: {why}"));
-        let config = Config::infer().await;
-        let config = config.map_err(|error| no_config_failure(&describe_config_error(&error)))?;
-        let server = config.cluster_url.to_string();
-        let client = Client::try_from(config).map_err(|error| no_config_failure(&root_cause(&error)))?;
-        Ok(Self { client, server })
+        let connection = Connection::open().await;
+        let connection = connection.map_err(|why| in_cluster(key, &why))?;
+        let client = connection.client.clone();
+        Ok(Self { client, connection })
     }
 
     /// Reads the run `key`.
@@ -53,66 +47,39 @@ impl Cluster {
     /// # Errors
     /// Returns an error if the run does not exist or cannot be read.
     pub(super) async fn run(&self, key: &RunKey) -> Result<BenchmarkRun, Failure> {
-        let runs: Api<BenchmarkRun> = Api::namespaced(self.client.clone(), &key.namespace);
-        let run = runs.get_opt(&key.name).await;
-        let run = run.map_err(|error| self.request_failure(key, &error))?;
-        run.ok_or_else(|| {
+        let resource = ApiResource::erase::<BenchmarkRun>(&());
+        let runs: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &key.namespace, &resource);
+        let run = runs.get(&key.name).await.map_err(|error| match &error {
+            kube::Error::Api(status) if status.is_not_found() && !is_resource_missing(status) => {
+                Failure::invalid_input(format!(
+                    "{key}: no such directory exists, and no such run in the current kubeconfig context. Check the path, or \
+                     list the runs with `kubectl get benchmarkruns --all-namespaces`"
+                ))
+            }
+            _ => self.request_failure(key, &error),
+        })?;
+        let run = serde_json::to_value(run).map_err(Failure::incomplete)?;
+        from_value(&run).map_err(|error| {
             Failure::invalid_input(format!(
-                "{key}: no such file or directory, and no such run in the current kubeconfig context"
+                "{key}: {error}. Use the release of fabricbench that is installed in the cluster"
             ))
         })
     }
 
     /// Converts an error from a request for `key` to a failure.
     pub(super) fn request_failure(&self, key: &RunKey, error: &kube::Error) -> Failure {
-        Failure::incomplete(match error {
-            kube::Error::Api(_) => format!("{key}: {}", message(error)),
-            _ => format!(
-                "{key}: no response from {}: {}. Check KUBECONFIG",
-                self.server,
-                root_cause(error)
-            ),
-        })
+        in_cluster(key, &self.connection.describe(error))
+    }
+
+    /// Cause of a failed request, and the remedy.
+    pub(super) fn describe(&self, error: &kube::Error) -> String {
+        self.connection.describe(error)
     }
 }
 
-/// Returns the message from the API server if `error` contains one, or the root cause of `error`.
-pub(super) fn message(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
-        error => root_cause(error),
-    }
-}
-
-/// Describes why the configuration could not be loaded. Mentions the in-cluster configuration only if KUBECONFIG is not
-/// set.
-fn describe_config_error(error: &InferConfigError) -> String {
-    let set = env::var_os("KUBECONFIG").is_some_and(|names| !names.is_empty());
-    let kubeconfig_error = error
-        .source()
-        .and_then(|source| source.downcast_ref::<KubeconfigError>());
-    match kubeconfig_error {
-        Some(KubeconfigError::ReadConfig(why, path)) => {
-            format!(
-                "{}: {why}. Set KUBECONFIG to the cluster's kubeconfig file",
-                path.display()
-            )
-        }
-        Some(why) if set => format!("{why}. Set KUBECONFIG to the cluster's kubeconfig file"),
-        _ => format!("{error}. Set KUBECONFIG to the cluster's kubeconfig file"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io;
-
-    use super::*;
-
-    #[test]
-    fn reports_the_root_cause_of_a_failed_request() {
-        let refused = io::Error::new(io::ErrorKind::ConnectionRefused, "refused by 127.0.0.1");
-        let error = kube::Error::ReadEvents(io::Error::other(refused));
-        assert_eq!(root_cause(&error), "refused by 127.0.0.1");
-    }
+/// A failure to reach the run `key`, which may be meant as the path of a directory.
+fn in_cluster(key: &RunKey, why: &str) -> Failure {
+    Failure::incomplete(format!(
+        "{key}: no such directory exists, so this is the NAMESPACE/NAME of a run in a cluster: {why}"
+    ))
 }

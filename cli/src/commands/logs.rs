@@ -90,7 +90,7 @@ impl Logs {
                 Err(why) => report_not_started(&pod.name_any(), &why)?,
             }
         }
-        let logs = ready.into_iter().map(|pod| self.print_log(&api, pod));
+        let logs = ready.into_iter().map(|pod| self.print_log(&cluster, &api, pod));
         let logs = futures::stream::iter(logs).buffer_unordered(MAX_CONCURRENT_PODS);
         logs.try_fold(false, async |any, printed| Ok(any || printed))
             .await
@@ -126,7 +126,7 @@ impl Logs {
                     match check_started(&pod) {
                         _ if last == Some(&None) => {}
                         Ok(()) => {
-                            logs.push(self.print_log(api, name.clone()));
+                            logs.push(self.print_log(cluster, api, name.clone()));
                             seen.insert(name, None);
                         }
                         Err(why) if last.and_then(Option::as_ref) != Some(&why) => {
@@ -158,7 +158,7 @@ impl Logs {
     }
 
     /// Prints one pod's log and returns whether it was available. If not, prints the reason to standard error.
-    async fn print_log(&self, api: &Api<Pod>, pod: String) -> Result<bool, Failure> {
+    async fn print_log(&self, cluster: &Cluster, api: &Api<Pod>, pod: String) -> Result<bool, Failure> {
         let params = LogParams {
             container: Some(WORKER_CONTAINER.to_owned()),
             follow: self.follow,
@@ -168,7 +168,7 @@ impl Logs {
         let log = match api.log_stream(&pod, &params).await {
             Ok(log) => log,
             Err(error) => {
-                print_error(&format!("{pod}: {}", cluster::message(&error)));
+                print_error(&format!("{pod}: {}", cluster.describe(&error)));
                 return Ok(false);
             }
         };

@@ -119,12 +119,16 @@ impl Run {
         // A command with several runs may have been stopped before the later runs started. The directories of those
         // runs are created now.
         let has_started = |planned: &PlannedRun| RunDirectory::open(&directory(planned)).is_ok();
-        let any_started = planned.iter().any(has_started);
+        if let Some(directory) = &self.resume
+            && !planned.iter().any(has_started)
+        {
+            return Err(Failure::invalid_input(nothing_to_resume(directory, &planned)));
+        }
         let mut runs = Vec::new();
         let mut errors = Vec::new();
         for planned in planned {
             let directory = directory(&planned);
-            let resumed = self.resume.is_some() && (has_started(&planned) || !any_started);
+            let resumed = self.resume.is_some() && has_started(&planned);
             let prepared = match resumed {
                 true => {
                     let PlannedRun { run, plan, .. } = self.plan_as_stored(planned, &directory)?;
@@ -225,6 +229,31 @@ fn print_result(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
         shell_word(&run.directory().run_path()),
         shell_word(parent)
     )))
+}
+
+/// Describes a directory that contains none of the `planned` runs, and the remedy.
+fn nothing_to_resume(directory: &Path, planned: &[PlannedRun]) -> String {
+    let names: Vec<&str> = planned
+        .iter()
+        .map(|planned| directory_name(&planned.run.metadata.name))
+        .collect();
+    let found: Vec<String> = RunDirectory::find_all(directory)
+        .iter()
+        .filter_map(|run| Some(run.path().file_name()?.to_string_lossy().into_owned()))
+        .collect();
+    let remedy = match (RunDirectory::open(directory), found.as_slice()) {
+        (Ok(_), _) => "It is the directory of a single run: give the directory around it".to_owned(),
+        (Err(_), []) => "Give the directory that --output named when the run was started".to_owned(),
+        (Err(_), found) => format!(
+            "It contains {}: give the file of one of these runs",
+            found.join(", ")
+        ),
+    };
+    format!(
+        "--resume {}: there is no run named {} to continue. {remedy}",
+        directory.display(),
+        names.join(" or ")
+    )
 }
 
 /// Quotes `path` for a shell if necessary.

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use campaign::validate::{MAX_LABEL, is_label};
@@ -20,12 +20,15 @@ pub enum Source {
 impl FromStr for Source {
     type Err = Infallible;
 
-    /// Parses `text` as a directory if that path exists or `text` is not a valid `NAMESPACE/NAME`.
+    /// Parses `text` as a directory if that path or the directory before its `/` exists, so that a mistyped path is not
+    /// searched in a cluster, or if `text` is not a valid `NAMESPACE/NAME`.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         let directory = PathBuf::from(text);
         Ok(match text.split_once('/') {
             Some((namespace, name))
-                if !directory.exists() && is_label(namespace, MAX_LABEL) && is_label(name, MAX_LABEL) =>
+                if !Path::new(namespace).exists()
+                    && is_label(namespace, MAX_LABEL)
+                    && is_label(name, MAX_LABEL) =>
             {
                 Self::Cluster(RunKey {
                     namespace: namespace.to_owned(),
@@ -68,6 +71,11 @@ mod tests {
                 "{directory}"
             );
         }
+        // The tests run in the directory of the package, which contains this directory.
+        assert_eq!(
+            source("src/mistyped"),
+            Source::Directory(PathBuf::from("src/mistyped"))
+        );
         let exists = here.path().to_str().unwrap();
         assert_eq!(source(exists), Source::Directory(PathBuf::from(exists)));
     }

@@ -5,8 +5,12 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use crds::deserialization::{Unreadable, from_json, from_value};
 use crds::file_error::{cause, with_remedy};
 use crds::v1alpha1::BenchmarkRun;
+use kube::Resource;
+use serde::de::Error as _;
+use serde_json::Value;
 use snafu::{ResultExt, Snafu, ensure};
 
 use crate::files;
@@ -88,7 +92,7 @@ pub enum OutputError {
         /// Path to the directory.
         path: PathBuf,
         /// What distinguishes it from a run directory.
-        problem: &'static str,
+        problem: String,
     },
     /// A file exceeds the maximum size.
     #[snafu(display("{} is {length} bytes long; the limit is {limit}", path.display()))]
@@ -102,14 +106,14 @@ pub enum OutputError {
     },
     /// `run.json` is not a valid BenchmarkRun.
     #[snafu(display(
-        "{} cannot be read as a BenchmarkRun: {source}. Restore the file, or measure again",
+        "{} is not a BenchmarkRun: {source}. Restore the file, or measure again",
         path.display()
     ))]
     InvalidRun {
         /// Path to the file.
         path: PathBuf,
-        /// Parser error.
-        source: serde_json::Error,
+        /// The field that cannot be read, and the cause.
+        source: Unreadable,
     },
 }
 
@@ -151,9 +155,10 @@ impl RunDirectory {
             path: path.to_owned(),
         };
         let problem = match fs::metadata(path) {
-            Err(_) => "does not exist or cannot be read",
-            Ok(found) if !found.is_dir() => "is a file",
-            Ok(_) => "has no run.json",
+            Err(error) if error.kind() == io::ErrorKind::NotFound => "does not exist".to_owned(),
+            Err(error) => format!("cannot be read ({})", cause(&error)),
+            Ok(found) if !found.is_dir() => "is a file".to_owned(),
+            Ok(_) => "has no run.json".to_owned(),
         };
         ensure!(directory.run_path().is_file(), NotARunSnafu { path, problem });
         Ok(directory)
@@ -218,19 +223,33 @@ impl RunDirectory {
     /// Returns an error if the file cannot be read or is not a valid BenchmarkRun.
     pub fn read_run(&self) -> Result<BenchmarkRun, OutputError> {
         let path = self.run_path();
-        let bytes = read_bounded(&path, MAX_RUN_BYTES)?;
-        serde_json::from_slice(&bytes).context(InvalidRunSnafu { path })
+        let value = self.read_json()?;
+        for (field, expected) in [
+            ("apiVersion", BenchmarkRun::api_version(&())),
+            ("kind", BenchmarkRun::kind(&())),
+        ] {
+            let given = &value[field];
+            if *given != *expected {
+                let rule = format!("{given} is not supported; use {expected}");
+                let source = Unreadable::custom(rule).in_field(field);
+                return Err(OutputError::InvalidRun { path, source });
+            }
+        }
+        from_value(&value).context(InvalidRunSnafu { path })
     }
 
     /// Reads the status of the BenchmarkRun as it is written in the file, with fields that are set to their default.
     ///
     /// # Errors
     /// Returns an error if the file cannot be read or is not JSON.
-    pub fn read_status(&self) -> Result<serde_json::Value, OutputError> {
+    pub fn read_status(&self) -> Result<Value, OutputError> {
+        Ok(self.read_json()?["status"].take())
+    }
+
+    fn read_json(&self) -> Result<Value, OutputError> {
         let path = self.run_path();
         let bytes = read_bounded(&path, MAX_RUN_BYTES)?;
-        let mut run: serde_json::Value = serde_json::from_slice(&bytes).context(InvalidRunSnafu { path })?;
-        Ok(run["status"].take())
+        from_json(&String::from_utf8_lossy(&bytes)).context(InvalidRunSnafu { path })
     }
 
     /// Writes the BenchmarkRun atomically: concurrent readers see either the old or the new version.
@@ -239,7 +258,9 @@ impl RunDirectory {
     /// Returns an error if the file cannot be written.
     pub fn write_run(&self, run: &BenchmarkRun) -> Result<(), OutputError> {
         let path = self.run_path();
-        let mut text = serde_json::to_vec_pretty(run).context(InvalidRunSnafu { path: &path })?;
+        let mut text = serde_json::to_vec_pretty(run)
+            .map_err(io::Error::from)
+            .context(IoSnafu { path: &path })?;
         text.push(b'\n');
         files::replace(&path, &text).context(IoSnafu { path })
     }
@@ -393,5 +414,41 @@ mod tests {
         let temporary = tempfile::tempdir().unwrap();
         let error = RunDirectory::open(temporary.path()).unwrap_err();
         assert!(error.to_string().contains("run.json"), "{error}");
+        let error = RunDirectory::open(&temporary.path().join("mistyped")).unwrap_err();
+        assert!(error.to_string().contains("it does not exist"), "{error}");
+    }
+
+    #[test]
+    fn a_damaged_run_is_described_with_the_field_and_without_words_of_the_parser() {
+        let temporary = tempfile::tempdir().unwrap();
+        let valid = |spec: &str| {
+            format!(
+                "{{\"apiVersion\":\"fabricbench.dev/v1alpha1\",\"kind\":\"BenchmarkRun\",\"metadata\":{{}},\"spec\":{spec}}}"
+            )
+        };
+        for (text, expected) in [
+            (
+                "{".to_owned(),
+                "run.json is not a BenchmarkRun: the text ends before the JSON value is complete",
+            ),
+            (
+                "{}".to_owned(),
+                "run.json is not a BenchmarkRun: apiVersion: null is not supported; use fabricbench.dev/v1alpha1",
+            ),
+            (
+                valid("3"),
+                "run.json is not a BenchmarkRun: spec: 3 is not valid here; use",
+            ),
+            (
+                valid("{}"),
+                "run.json is not a BenchmarkRun: spec.baseline: is missing",
+            ),
+        ] {
+            fs::write(temporary.path().join("run.json"), text).unwrap();
+            let directory = RunDirectory::open(temporary.path()).unwrap();
+            let error = directory.read_run().unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+            assert!(error.ends_with("Restore the file, or measure again"), "{error}");
+        }
     }
 }

@@ -72,7 +72,11 @@ fn reports_the_address_of_an_unreachable_cluster() {
         command.env("KUBECONFIG", &file);
         RunningCommand::start(command).wait().expect_code(3)
     };
-    let missing = format!("no cluster configuration: {}: No such file", file.display());
+    let missing = format!(
+        "default/run: no such directory exists, so this is the NAMESPACE/NAME of a run in a cluster: no cluster configuration: \
+         {}: no such file or directory. Check the path. Set KUBECONFIG",
+        file.display()
+    );
     report().expect_stderr(&missing);
 
     // Connections to this port are refused.
@@ -84,8 +88,16 @@ fn reports_the_address_of_an_unreachable_cluster() {
     std::fs::write(&file, config).unwrap();
     let output = report();
     output.expect_stderr("no response from http://127.0.0.1:1");
-    output.expect_stderr("Connection refused");
-    output.expect_stderr("Check KUBECONFIG");
+    output
+        .expect_stderr("connection refused. Check that the API server runs, and that KUBECONFIG is the file");
+    for arguments in [&["prepare-uninstall"][..], &["crd", "--apply"]] {
+        let mut command = fabricbench([]);
+        command.args(arguments).env("KUBECONFIG", &file);
+        let output = RunningCommand::start(command).wait().expect_code(3);
+        output.expect_stderr(
+            "no response from http://127.0.0.1:1/: connection refused. Check that the API server runs",
+        );
+    }
 }
 
 #[test]

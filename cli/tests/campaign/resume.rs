@@ -190,16 +190,24 @@ fn rejects_a_changed_plan() {
 fn rejects_a_directory_without_a_run() {
     let dir = TestDir::new();
     let file = dir.manifest(&manifest(4, 256));
-    let rejects = |problem: &str| {
+    let rejects = |remedy: &str| {
         let output = RunningCommand::start(dir.resume(&file)).wait().expect_code(2);
-        output.expect_stderr(&format!("is not a run directory: it {problem}"));
+        output.expect_stderr(&format!("there is no run named {NAME} to continue. {remedy}"));
     };
-    rejects("does not exist");
+    let output = "Give the directory that --output named";
+    rejects(output);
     let directory = dir.run_dir(NAME);
-    fs::create_dir_all(directory.parent().unwrap()).unwrap();
+    let parent = directory.parent().unwrap();
+    fs::create_dir_all(parent).unwrap();
     fs::write(&directory, "").unwrap();
-    rejects("is a file");
+    rejects(output);
     fs::remove_file(&directory).unwrap();
     fs::create_dir(&directory).unwrap();
-    rejects("has no run.json");
+    rejects(output);
+    let other = parent.join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("run.json"), "{}").unwrap();
+    rejects("It contains other: give the file of one of these runs");
+    fs::write(parent.join("run.json"), "{}").unwrap();
+    rejects("It is the directory of a single run");
 }

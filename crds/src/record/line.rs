@@ -1,11 +1,14 @@
 //! Lines of the record stream: framing and chained digest. Performs no I/O.
 
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use sha2::{Digest, Sha256};
 use snafu::{ResultExt, Snafu, ensure};
 
 use super::Record;
+use crate::deserialization::{Unreadable, from_json};
 
 /// Maximum length of a line including its newline, in bytes.
 pub const MAX_LINE_BYTES: usize = 16 * 1024;
@@ -22,12 +25,12 @@ pub enum LineError {
         length: usize,
     },
     /// The line is not a valid record.
-    #[snafu(display("line {seq} cannot be parsed: {source}"))]
+    #[snafu(display("line {seq} cannot be read: {source}"))]
     Syntax {
         /// Expected sequence number.
         seq: u64,
-        /// Parser error.
-        source: serde_json::Error,
+        /// The field that cannot be read, and the cause.
+        source: Unreadable,
     },
     /// Lines are missing, duplicated or reordered.
     #[snafu(display(
@@ -53,6 +56,25 @@ struct Line {
     seq: u64,
     chain: String,
     record: Box<RawValue>,
+}
+
+/// A line whose record may be any JSON value.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "only the error of reading it is used")]
+struct ReadableLine {
+    seq: u64,
+    chain: String,
+    record: Value,
+}
+
+/// Why a text that the JSON parser rejects is not a `T`, in words without those of the parser. The text is read again, so
+/// that the many lines without an error are read at full speed.
+fn unreadable<T: DeserializeOwned>(text: &str) -> Unreadable {
+    match from_json::<T>(text) {
+        Err(error) => error,
+        Ok(_) => Unreadable::custom("the text is not a record"),
+    }
 }
 
 /// Position in a stream: the number of lines read and their digest.
@@ -87,7 +109,9 @@ impl Chain {
                 length: line.len()
             }
         );
-        let parsed: Line = serde_json::from_str(line).context(SyntaxSnafu { seq })?;
+        let parsed: Line = serde_json::from_str(line)
+            .map_err(|_| unreadable::<ReadableLine>(line))
+            .context(SyntaxSnafu { seq })?;
         ensure!(
             parsed.seq == seq,
             SequenceSnafu {
@@ -97,7 +121,9 @@ impl Chain {
         );
         let digest = self.next_digest(parsed.record.get());
         ensure!(parsed.chain == hex(&digest), ChainSnafu { seq });
-        let record = serde_json::from_str(parsed.record.get()).context(SyntaxSnafu { seq })?;
+        let record = serde_json::from_str(parsed.record.get())
+            .map_err(|_| unreadable::<Record>(parsed.record.get()).in_field("record"))
+            .context(SyntaxSnafu { seq })?;
         *self = Self {
             next: seq + 1,
             digest,
@@ -128,14 +154,18 @@ impl ChainWriter {
     /// not change, and another record can be written.
     pub fn line(&mut self, record: &Record) -> Result<String, LineError> {
         let seq = self.chain.next;
-        let raw = to_raw_value(record).context(SyntaxSnafu { seq })?;
+        let raw = to_raw_value(record)
+            .map_err(Unreadable::custom)
+            .context(SyntaxSnafu { seq })?;
         let digest = self.chain.next_digest(raw.get());
         let line = Line {
             seq,
             chain: hex(&digest),
             record: raw,
         };
-        let mut text = serde_json::to_string(&line).context(SyntaxSnafu { seq })?;
+        let mut text = serde_json::to_string(&line)
+            .map_err(Unreadable::custom)
+            .context(SyntaxSnafu { seq })?;
         text.push('\n');
         ensure!(
             text.len() <= MAX_LINE_BYTES,
@@ -191,6 +221,30 @@ mod tests {
             }
         }
         (lines.len(), None)
+    }
+
+    #[test]
+    fn an_unreadable_line_is_described_without_words_of_the_parser() {
+        for (line, expected) in [
+            ("{\"seq\":", "line 0 cannot be read: the text ends before"),
+            (
+                "seq",
+                "line 0 cannot be read: the text is not valid JSON at line 1, column 1",
+            ),
+            (
+                "{\"seq\":\"0\"}",
+                "line 0 cannot be read: seq: \"0\" is not valid here; use",
+            ),
+            ("{\"seq\":0}", "line 0 cannot be read: chain: is missing"),
+        ] {
+            let error = Chain::default().read(line).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+        let record = "{\"kind\":\"block\",\"block\":true}";
+        let chain = hex(&Chain::default().next_digest(record));
+        let line = format!("{{\"seq\":0,\"chain\":\"{chain}\",\"record\":{record}}}");
+        let error = Chain::default().read(&line).unwrap_err().to_string();
+        assert!(error.starts_with("line 0 cannot be read: record"), "{error}");
     }
 
     #[test]

@@ -7,13 +7,12 @@ use clap::{Args, ValueEnum};
 use crds::number::whole_number;
 use crds::v1alpha1::BenchmarkRun;
 use kube::api::{DeleteParams, ListParams, PartialObjectMeta};
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, ResourceExt};
 use tokio::time::{Instant, sleep};
 
 use super::namespaces::NamespaceFlag;
 use super::{Exit, Failure};
-use crate::cause::root_cause;
-use crate::client::default_client;
+use crate::connection::{Connection, is_resource_missing};
 use crate::terminal::print;
 
 /// Maximum number of runs in a message.
@@ -59,7 +58,8 @@ impl PrepareUninstall {
     }
 
     async fn prepare(&self) -> Result<(), Failure> {
-        let client = default_client().await.map_err(Failure::incomplete)?;
+        let connection = Connection::open().await.map_err(Failure::incomplete)?;
+        let client = &connection.client;
         let api = |scope: Option<String>| match scope {
             Some(namespace) => Api::namespaced(client.clone(), &namespace),
             None => Api::all(client.clone()),
@@ -71,17 +71,17 @@ impl PrepareUninstall {
             .into_iter()
             .map(api)
             .collect();
-        let runs = existing(&apis).await?;
+        let runs = existing(&connection, &apis).await?;
         match self.runs {
             _ if runs.is_empty() => Ok(print("no runs exist\n")?),
             RunPolicy::Refuse => Err(Failure::incomplete(refusal(&names(&runs)))),
-            RunPolicy::Delete => self.delete(&client, &apis, runs).await,
+            RunPolicy::Delete => self.delete(&connection, &apis, runs).await,
         }
     }
 
     async fn delete(
         &self,
-        client: &Client,
+        connection: &Connection,
         apis: &[Api<BenchmarkRun>],
         mut runs: Vec<PartialObjectMeta<BenchmarkRun>>,
     ) -> Result<(), Failure> {
@@ -99,36 +99,39 @@ impl PrepareUninstall {
                 .filter(|run| run.metadata.deletion_timestamp.is_none())
             {
                 let namespace = run.namespace().unwrap_or_default();
-                let api: Api<BenchmarkRun> = Api::namespaced(client.clone(), &namespace);
+                let api: Api<BenchmarkRun> = Api::namespaced(connection.client.clone(), &namespace);
                 match api.delete(&run.name_any(), &DeleteParams::default()).await {
                     Ok(_) => print(&format!("deleting {namespace}/{}\n", run.name_any()))?,
                     Err(kube::Error::Api(status)) if status.is_not_found() => {}
-                    Err(error) => return Err(request_failure("deleted", &error)),
+                    Err(error) => return Err(request_failure(connection, "deleted", &error)),
                 }
             }
             sleep(POLL_INTERVAL).await;
-            runs = existing(apis).await?;
+            runs = existing(connection, apis).await?;
         }
         Ok(print("all runs are deleted\n")?)
     }
 }
 
 /// Returns the metadata of all runs. Their specs are not decoded, because those of other versions may be invalid.
-async fn existing(apis: &[Api<BenchmarkRun>]) -> Result<Vec<PartialObjectMeta<BenchmarkRun>>, Failure> {
+async fn existing(
+    connection: &Connection,
+    apis: &[Api<BenchmarkRun>],
+) -> Result<Vec<PartialObjectMeta<BenchmarkRun>>, Failure> {
     let mut runs = Vec::new();
     for api in apis {
         match api.list_metadata(&ListParams::default()).await {
             Ok(list) => runs.extend(list.items),
             // The custom resource definition does not exist, and neither do runs.
-            Err(kube::Error::Api(status)) if status.is_not_found() => {}
-            Err(error) => return Err(request_failure("listed", &error)),
+            Err(kube::Error::Api(status)) if is_resource_missing(&status) => {}
+            Err(error) => return Err(request_failure(connection, "listed", &error)),
         }
     }
     Ok(runs)
 }
 
-fn request_failure(what: &str, error: &kube::Error) -> Failure {
-    let cause = root_cause(error);
+fn request_failure(connection: &Connection, what: &str, error: &kube::Error) -> Failure {
+    let cause = connection.describe(error);
     Failure::incomplete(format!("the runs cannot be {what}: {cause}"))
 }
 

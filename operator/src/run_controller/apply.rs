@@ -3,6 +3,8 @@
 //! Names are derived from the run, the leg and the attempt. An existing object with the same name is accepted only if
 //! the run's UID is that of its controller, its plan hash and its content match, and it is not being deleted.
 
+mod spec_field;
+
 use std::fmt::Debug;
 
 use crds::names;
@@ -284,10 +286,19 @@ impl Applier<'_> {
 /// that the object is invalid. Status 403, and status 400 from an admission webhook, result from quotas, policies and
 /// permissions, which may change.
 fn rejection_error<T>(kind: String, name: String, status: &Status) -> Result<T, ApplyError> {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    let mut fields: Vec<String> = causes
+        .filter_map(|cause| spec_field::of(&kind, &cause.field))
+        .collect();
+    fields.dedup();
+    let remedy = match fields.is_empty() {
+        true => String::new(),
+        false => format!(". Correct {} of the run", fields.join(" and ")),
+    };
     RejectedSnafu {
         kind,
         name,
-        message: status.message.clone(),
+        message: format!("{}{remedy}", status.message),
         permanent: status.code == 422,
     }
     .fail()

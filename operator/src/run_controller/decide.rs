@@ -102,7 +102,7 @@ fn attempt_in_progress(inputs: &Inputs<'_>, current: &AttemptStatus) -> Decision
         AttemptAssessment::Ended {
             outcome: AttemptOutcome::Disrupted(..),
             ..
-        } if inputs.policy.queued && !inputs.observed.jobs_are_live => {
+        } if inputs.policy.queue.is_some() && !inputs.observed.jobs_are_live => {
             inputs.decision(Action::ListJobs, None)
         }
         AttemptAssessment::Ended { outcome, at } => {
@@ -193,7 +193,7 @@ fn between_attempts(inputs: &Inputs<'_>) -> Decision {
         Some(job) => {
             // The next decision results in the same phase, so the status need not be written again.
             let waiting = match job.suspended {
-                true => Waiting::for_admission(),
+                true => Waiting::for_admission(job, inputs.policy),
                 false => waiting::for_start(&[], inputs.policy.workers),
             };
             inputs.record_progress(transitions::started(inputs, job), waiting.phase())

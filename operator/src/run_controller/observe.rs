@@ -55,7 +55,8 @@ pub(super) fn run_policy(snapshot: &RunSnapshot<'_>, session: &Session) -> RunPo
         pending_deadline_seconds: policy.pending_deadline_seconds,
         ttl_seconds_after_finished: policy.ttl_seconds_after_finished,
         backoff_limit: policy.backoff_limit,
-        queued: run.spec.placement.queue_name.is_some(),
+        queue: run.spec.placement.queue_name.clone(),
+        priority_class: run.spec.placement.priority_class_name.clone(),
     }
 }
 

@@ -34,8 +34,10 @@ pub struct RunPolicyView {
     pub ttl_seconds_after_finished: Option<u32>,
     /// Maximum number of disrupted attempts that are retried.
     pub backoff_limit: u32,
-    /// Whether a queue admits the run's Jobs.
-    pub queued: bool,
+    /// The queue that admits the run's Jobs, from `spec.placement.queueName`.
+    pub queue: Option<String>,
+    /// The priority class of the pods, from `spec.placement.priorityClassName`.
+    pub priority_class: Option<String>,
 }
 
 /// The observed state of one run.

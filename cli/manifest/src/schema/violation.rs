@@ -138,9 +138,12 @@ fn unexpected_field(pointer: &str, field: &str, given: &Value, known: &[&str], s
     let message = match elsewhere.is_empty() {
         true => unknown_field(field, known),
         false => format!(
-            "unknown field `{field}`. It belongs to {}. Use one of {}",
+            "unknown field `{field}`. It belongs to {}. {}",
             elsewhere.join(" or "),
-            known.join(", ")
+            match known {
+                [] => "There are no fields here".to_owned(),
+                known => format!("Use one of {}", known.join(", ")),
+            }
         ),
     };
     Violation {

@@ -84,7 +84,7 @@ impl From<LineError> for FaultKind {
             LineError::TooLong { length, .. } => {
                 format!("the line is at least {length} bytes long; the maximum is {MAX_LINE_BYTES}")
             }
-            LineError::Syntax { source, .. } => format!("the line cannot be parsed: {source}"),
+            LineError::Syntax { source, .. } => format!("the line cannot be read: {source}"),
             LineError::Sequence { expected, found } => format!(
                 "previous lines are missing, duplicated or reordered (\"seq\" is {found}, expected {expected})"
             ),

@@ -1,6 +1,6 @@
 //! Validates the devices that the workers claim. Performs no I/O.
 
-use crds::v1alpha1::{BenchmarkRunSpec, Claims};
+use crds::v1alpha1::{BenchmarkRunSpec, ClaimRequest, Claims};
 
 use super::reporter::Reporter;
 
@@ -31,10 +31,35 @@ pub(super) fn check(spec: &BenchmarkRunSpec, report: &mut Reporter) {
     }
 }
 
-/// Smallest number of devices that the workers of a variant claim; 0 if a variant claims none.
-pub(super) fn fewest_devices(spec: &BenchmarkRunSpec) -> u32 {
+/// Smallest number of GPUs that the workers of a variant claim; 0 if a variant claims none. If no name of its requests and
+/// classes says which devices are GPUs, all of them may be.
+pub(super) fn fewest_gpus(spec: &BenchmarkRunSpec) -> u32 {
+    fewest(spec, |claims| match count(claims, is_gpu) {
+        0 => claims.devices(),
+        gpus => gpus,
+    })
+}
+
+/// Smallest number of devices other than GPUs that the workers of a variant claim; 0 if a variant claims none.
+pub(super) fn fewest_nics(spec: &BenchmarkRunSpec) -> u32 {
+    fewest(spec, |claims| count(claims, |request| !is_gpu(request)))
+}
+
+/// Whether the names say that the devices are GPUs.
+fn is_gpu(request: &ClaimRequest) -> bool {
+    request.name.contains("gpu") || request.device_class_name.contains("gpu")
+}
+
+/// Number of devices in each group whose requests match.
+fn count(claims: &Claims, matches: impl Fn(&ClaimRequest) -> bool) -> u32 {
+    let requests = claims.requests.iter().filter(|request| matches(request));
+    requests.map(|request| request.count).fold(0, u32::saturating_add)
+}
+
+/// Smallest number of devices of the workers of a variant. `in_group` returns the number in each group.
+fn fewest(spec: &BenchmarkRunSpec, in_group: impl Fn(&Claims) -> u32) -> u32 {
     let of_variant =
-        |claims: Option<&Claims>| claims.map_or(0, |claims| claims.devices().saturating_mul(claims.groups));
+        |claims: Option<&Claims>| claims.map_or(0, |claims| in_group(claims).saturating_mul(claims.groups));
     let variants = spec.variants.iter();
     let devices =
         variants.map(|variant| of_variant(variant.claims.as_ref().or(spec.resources.claims.as_ref())));
@@ -111,8 +136,31 @@ mod tests {
                 "spec.resources.claims.requests[1].name: `nic` is already the name of \
                  spec.resources.claims.requests[0]. Use a unique name",
                 "spec.transport.libfabric.rails: every rail needs an EFA device: a worker has 4 rails, but \
-                 claims only 2 devices. Request more devices, or use fewer rails"
+                 claims only 2 NICs. Request more, or use fewer rails"
             ]
+        );
+    }
+
+    #[test]
+    fn only_gpus_have_an_index_and_only_other_devices_serve_rails() {
+        let requests = [request("gpu", 2), request("nic", 1)].join(", ");
+        let claims = format!("gpus: 1, claims: {{requests: [{requests}]}}}}\n  devices: {{gpus: [0, 3]");
+        let found = problems(&claims, "");
+        assert!(
+            found.contains(
+                &"spec.devices.gpus[1]: GPU 3 does not exist in the container: a worker has 3 GPUs, and indexes start at 0. \
+                  Request more GPUs, or use a lower index"
+                    .to_owned()
+            ),
+            "{found:?}"
+        );
+        assert!(
+            found.contains(
+                &"spec.transport.libfabric.rails: every rail needs an EFA device: a worker has 8 rails, but claims only 1 NIC. \
+                  Request more, or use fewer rails"
+                    .to_owned()
+            ),
+            "{found:?}"
         );
     }
 

@@ -8,6 +8,7 @@ use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, TransportSpec};
 use super::ValidatedScenario;
 use super::claims;
 use super::reporter::Reporter;
+use crate::format::pluralized;
 
 /// Maximum number of rails of a worker, over all its GPUs.
 const MAX_RAILS: u32 = 64;
@@ -28,24 +29,43 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
             ),
         );
     }
-    let (efas, devices) = (spec.resources.efas, claims::fewest_devices(spec));
-    if spec.transports().any(TransportSpec::uses_efa) && rails > efas.saturating_add(devices) {
-        let problem = match devices {
+    let (efas, nics) = (spec.resources.efas, claims::fewest_nics(spec));
+    if let Some(path) = rails_of_efa(spec)
+        && rails > efas.saturating_add(nics)
+    {
+        let counted = |count: u32, noun| pluralized(count.into(), noun);
+        let problem = match nics {
             0 => format!(
-                "every rail needs an EFA device: a worker has {rails} rails, but `spec.resources.efas` is \
-                 {efas}. Request {rails} devices, or use fewer rails"
+                "every rail needs an EFA device: a worker has {}, but `spec.resources.efas` is {efas}. Request \
+                 {}, or use fewer rails",
+                counted(rails, "rail"),
+                counted(rails, "device")
             ),
-            devices => format!(
-                "every rail needs an EFA device: a worker has {rails} rails, but claims only {devices} \
-                 devices. Request more devices, or use fewer rails"
+            nics => format!(
+                "every rail needs an EFA device: a worker has {}, but claims only {}. Request more, or use fewer \
+                 rails",
+                counted(rails, "rail"),
+                counted(nics, "NIC")
             ),
         };
-        report.add("spec.transport.libfabric.rails", problem);
+        report.add(path, problem);
     }
     check_nics(spec, rails, report);
     if !spec.placement.align.is_none() && !spec.transports().any(TransportSpec::uses_nics) {
         report.add("spec.placement.align", NO_NICS);
     }
+}
+
+/// Path of the rails of the first transport that uses EFA; `None` if none does.
+fn rails_of_efa(spec: &BenchmarkRunSpec) -> Option<String> {
+    if spec.transport.uses_efa() {
+        return Some("spec.transport.libfabric.rails".to_owned());
+    }
+    let uses_efa =
+        |transport: &Option<TransportSpec>| transport.as_ref().is_some_and(TransportSpec::uses_efa);
+    let mut variants = spec.variants.iter();
+    let index = variants.position(|variant| uses_efa(&variant.transport))?;
+    Some(format!("spec.variants[{index}].transport.libfabric.rails"))
 }
 
 fn check_gpus(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: &mut Reporter) {
@@ -73,12 +93,16 @@ fn check_gpus(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: 
     let mut seen = BTreeSet::new();
     for (index, gpu) in gpus.iter().enumerate() {
         let path = format!("spec.devices.gpus[{index}]");
-        if *gpu >= spec.resources.gpus.saturating_add(claims::fewest_devices(spec)) {
-            let requested = spec.resources.gpus;
+        let gpus = spec.resources.gpus.saturating_add(claims::fewest_gpus(spec));
+        if *gpu >= gpus {
+            let requested = match gpus == spec.resources.gpus {
+                true => format!("`spec.resources.gpus` is {gpus}"),
+                false => format!("a worker has {}", pluralized(gpus.into(), "GPU")),
+            };
             report.add(
                 path,
                 format!(
-                    "GPU {gpu} does not exist in the container: `spec.resources.gpus` is {requested}, and \
+                    "GPU {gpu} does not exist in the container: {requested}, and \
                      indexes start at 0. Request more GPUs, or use a lower index"
                 ),
             );
@@ -124,9 +148,12 @@ fn check_nics(spec: &BenchmarkRunSpec, rails: u32, report: &mut Reporter) {
         report.add(
             "spec.devices.nics",
             format!(
-                "{nics} NICs are named, but there are {rails} rails (the rails of the transport for each \
-                 GPU). Name one NIC for each rail, or none",
-                nics = nics.len()
+                "{nics} {named} named, but there {are} {rails} (the rails of the transport for each GPU). Name one \
+                 NIC for each rail, or none",
+                nics = pluralized(nics.len() as u64, "NIC"),
+                named = if nics.len() == 1 { "is" } else { "are" },
+                are = if rails == 1 { "is" } else { "are" },
+                rails = pluralized(rails.into(), "rail")
             ),
         );
     }

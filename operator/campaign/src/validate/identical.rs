@@ -22,6 +22,11 @@ pub(super) fn check(
     scenarios: &[ValidatedScenario],
     report: &mut Reporter,
 ) {
+    // A scenario without a workload has been reported by the schema, and variants may differ in it.
+    let is_valid = |index| scenarios.iter().any(|scenario| scenario.index == index);
+    if !(0..spec.scenarios.len()).all(is_valid) {
+        return;
+    }
     let comparison = Comparison {
         spec,
         scenarios,
@@ -121,7 +126,7 @@ impl Comparison<'_> {
         if causes.is_empty() {
             causes.push(IdenticalCause {
                 path: variant,
-                reason: "it has the same tuning, environment and image as another variant".to_owned(),
+                reason: "it has the same tuning, environment, image and claims as another variant".to_owned(),
                 advice: "Change or remove it; spec.sampling.control measures the noise floor".to_owned(),
             });
         }

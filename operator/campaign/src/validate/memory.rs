@@ -21,7 +21,7 @@ pub(super) fn check(
 ) {
     check_huge_pages(spec, variants, scenarios, report);
     for scenario in scenarios {
-        if spec.resources.gpus == 0 && claims::fewest_devices(spec) == 0 && scenario.assignment.needs_gpu() {
+        if spec.resources.gpus == 0 && claims::fewest_gpus(spec) == 0 && scenario.assignment.needs_gpu() {
             let path = field_with(scenario, MemoryKind::Cuda);
             let path = path.unwrap_or_else(|| format!("spec.scenarios[{}].memory", scenario.index));
             report.add(

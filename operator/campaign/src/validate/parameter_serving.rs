@@ -129,6 +129,10 @@ fn check_times(given: &ParameterServing, report: &mut Report<'_>) {
             let (min, max) = (units::Duration(min), units::Duration(max));
             let message = if is_total {
                 duration_bounds(given, min, max)
+            } else if min == max {
+                format!(
+                    "{given} is not {min}, the only period that `maxTime` allows. Use it, or raise `maxTime`"
+                )
             } else {
                 format!(
                     "{given} is not between {min} and {max}. Use a period that is not longer than `maxTime`"

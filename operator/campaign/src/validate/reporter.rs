@@ -35,10 +35,14 @@ impl Reporter {
     /// Reports a name that is not `what`, such as a variant. The names in `known` are valid.
     pub(super) fn unknown_name(&mut self, path: &str, name: &str, what: &str, known: &[String]) {
         let suggestion = did_you_mean(name, known.iter().map(String::as_str));
-        let message = format!(
-            "`{name}` is not {what}.{suggestion} Use one of {}",
-            known.join(", ")
-        );
+        let message = match known {
+            [] => format!("`{name}` is not {what}, and there is none. Remove it"),
+            [only] => format!("`{name}` is not {what}.{suggestion} The only one is {only}"),
+            several => format!(
+                "`{name}` is not {what}.{suggestion} Use one of {}",
+                several.join(", ")
+            ),
+        };
         self.add_kind(path, message, ProblemKind::UnknownName);
     }
 

@@ -6,10 +6,11 @@ use crds::v1alpha1::BenchmarkRun;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Patch, PatchParams};
 use kube::runtime::wait::{Condition, conditions};
-use kube::{Api, Client, CustomResourceExt};
-use snafu::{IntoError, ResultExt, Snafu, ensure};
+use kube::{Api, CustomResourceExt};
+use snafu::{ResultExt, Snafu, ensure};
 use tokio::time::{sleep, timeout};
 
+use crate::connection::Connection;
 use crate::terminal::print;
 
 /// Field manager for the definition. It takes over the fields from previous managers, such as Helm.
@@ -24,15 +25,15 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 pub(super) enum DefinitionError {
     #[snafu(display("failed to start the async runtime: {source}"))]
     Runtime { source: std::io::Error },
-    #[snafu(display("no cluster configuration: {source}. Set KUBECONFIG, or run in a pod"))]
-    NoCluster { source: kube::Error },
+    #[snafu(display("{why}"))]
+    NoCluster { why: String },
     #[snafu(display(
-        "the BenchmarkRun definition cannot be {what} with the current permissions: {source}. Allow the verbs get, \
-         create and patch on customresourcedefinitions (apiextensions.k8s.io)"
+        "the BenchmarkRun definition cannot be {what} with the current permissions: {why}. The verbs get, \
+         create and patch on customresourcedefinitions (apiextensions.k8s.io) are required"
     ))]
-    Forbidden { what: &'static str, source: kube::Error },
-    #[snafu(display("the BenchmarkRun definition cannot be {what}: {source}"))]
-    Request { what: &'static str, source: kube::Error },
+    Forbidden { what: &'static str, why: String },
+    #[snafu(display("the BenchmarkRun definition cannot be {what}: {why}"))]
+    Request { what: &'static str, why: String },
     #[snafu(display(
         "the cluster stores BenchmarkRuns in version {versions}, which fabricbench {} does not support: a newer \
          release was installed. Apply the definition from that release",
@@ -65,8 +66,11 @@ pub(super) fn apply() -> Result<(), DefinitionError> {
 }
 
 async fn apply_and_wait(name: &str) -> Result<(), DefinitionError> {
-    let client = Client::try_default().await.context(NoClusterSnafu)?;
-    let definitions: Api<CustomResourceDefinition> = Api::all(client);
+    let connection = Connection::open()
+        .await
+        .map_err(|why| DefinitionError::NoCluster { why })?;
+    let request_error = |what, error: kube::Error| request_error(&connection, what, &error);
+    let definitions: Api<CustomResourceDefinition> = Api::all(connection.client.clone());
     let definition = BenchmarkRun::crd();
     let before = definitions.get_opt(name).await;
     if let Some(before) = before.map_err(|source| request_error("read", source))? {
@@ -105,12 +109,11 @@ fn unknown_versions(before: &CustomResourceDefinition, definition: &CustomResour
     stored.filter(|name| !known(name)).cloned().collect()
 }
 
-fn request_error(what: &'static str, source: kube::Error) -> DefinitionError {
-    match &source {
-        kube::Error::Api(status) if matches!(status.code, 401 | 403) => {
-            ForbiddenSnafu { what }.into_error(source)
-        }
-        _ => RequestSnafu { what }.into_error(source),
+fn request_error(connection: &Connection, what: &'static str, error: &kube::Error) -> DefinitionError {
+    let why = connection.describe(error);
+    match error {
+        kube::Error::Api(status) if status.code == 403 => DefinitionError::Forbidden { what, why },
+        _ => DefinitionError::Request { what, why },
     }
 }
 

@@ -116,3 +116,36 @@ async fn only_an_invalid_object_is_a_permanent_error() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_rejected_field_is_named_as_in_the_run() {
+    let error = create_config_map(|mut server| async move {
+        let mut body = rejection(422, "Invalid");
+        body["details"] = json!({"causes": [{"field": "spec.template.spec.tolerations[0].key"}]});
+        respond(&mut server, "POST", StatusCode::UNPROCESSABLE_ENTITY, &body).await;
+    })
+    .await
+    .unwrap_err();
+    // No field of a run sets tolerations of a ConfigMap.
+    assert!(error.to_string().ends_with("exceeded quota"), "{error}");
+    for (kind, field, expected) in [
+        (
+            "Job",
+            "spec.template.spec.priorityClassName",
+            "spec.placement.priorityClassName",
+        ),
+        (
+            "Job",
+            "spec.template.spec.tolerations[1].key",
+            "spec.placement.tolerations[1].key",
+        ),
+        ("Job", "metadata.labels", "spec.placement.queueName"),
+        (
+            "ResourceClaimTemplate",
+            "spec.spec.devices.requests[1].exactly.selectors[0].cel.expression",
+            "selectors[0] of requests[1] in spec.resources.claims, or in the claims of a variant,",
+        ),
+    ] {
+        assert_eq!(spec_field::of(kind, field).as_deref(), Some(expected));
+    }
+}

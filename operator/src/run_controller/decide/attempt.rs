@@ -92,8 +92,8 @@ pub(super) fn assess<'a>(inputs: &'a Inputs<'a>, current: &AttemptStatus) -> Att
                 AttemptOutcome::Preempted(message.to_owned())
             })),
             false => AttemptAssessment::Starting(match current.admitted_at {
-                Some(_) => Waiting::for_readmission(),
-                None => Waiting::for_admission(),
+                Some(_) => Waiting::for_readmission(job, &inputs.policy),
+                None => Waiting::for_admission(job, &inputs.policy),
             }),
         };
     }
@@ -165,7 +165,7 @@ impl<'a> AttemptView<'a> {
         let waiting = for_start(&self.pods, policy.workers);
         if let Some(overdue_at) = self.job.missing_pods_overdue_at(self.pods.len(), policy.workers) {
             return match overdue_at <= *now {
-                true => Waiting::for_missing_pods(self.pods.len(), policy.workers),
+                true => Waiting::for_missing_pods(self.pods.len(), policy),
                 false => Waiting {
                     until: earliest(waiting.until, Some(overdue_at)),
                     ..waiting

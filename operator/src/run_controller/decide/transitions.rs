@@ -21,7 +21,7 @@ pub(super) fn started(inputs: &Inputs<'_>, job: &JobState) -> ExecutionState {
         true => state.stop_pending(inputs.now),
         false => state.pending_since = state.pending_since.or(Some(inputs.now)),
     }
-    if inputs.policy.queued && !job.suspended {
+    if inputs.policy.queue.is_some() && !job.suspended {
         admit(&mut state, inputs.now);
     }
     state
@@ -31,7 +31,7 @@ pub(super) fn started(inputs: &Inputs<'_>, job: &JobState) -> ExecutionState {
 /// if the run is not queued.
 pub(super) fn admitted(inputs: &Inputs<'_>) -> Option<ExecutionState> {
     let current = inputs.observed.persisted.current()?;
-    (inputs.policy.queued && current.admitted_at.is_none()).then(|| {
+    (inputs.policy.queue.is_some() && current.admitted_at.is_none()).then(|| {
         let mut state = inputs.observed.persisted.clone();
         admit(&mut state, inputs.now);
         state

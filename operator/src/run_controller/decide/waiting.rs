@@ -6,7 +6,7 @@ use campaign::status::Phase;
 use jiff::Timestamp;
 
 use super::pod_failure::{describe, is_image_pull_failure, is_retried_by_kubelet, kubelet_retry_deadline};
-use crate::run_controller::observed::{CreationRejected, PodState};
+use crate::run_controller::observed::{CreationRejected, JobState, PodState, RunPolicyView};
 use crds::v1alpha1::Reason;
 
 /// Why a run is waiting.
@@ -30,22 +30,32 @@ impl Waiting {
         }
     }
 
-    pub(super) fn for_admission() -> Self {
+    /// Creates the reason for a run whose `job` the queue has not admitted yet.
+    pub(super) fn for_admission(job: &JobState, policy: &RunPolicyView) -> Self {
+        let (queue, workload) = (queue(policy), workload(job));
         Self::new(
             Reason::WaitingForAdmission,
-            "the Job is suspended until its queue admits it. Its Workload says what it waits for (kubectl describe \
-             workload). If there is none, check that a queue controller such as Kueue is installed",
+            format!(
+                "the Job of leg {}, attempt {} is suspended until {queue} admits it. Its Workload says what it waits for ({workload}). If \
+                 there is none, check that the LocalQueue exists in the namespace of the run, and that a queue controller \
+                 such as Kueue is installed",
+                job.attempt.leg, job.attempt.attempt
+            ),
         )
     }
 
-    /// Creates the reason for a run whose Job the queue has suspended again before its workers had started.
-    pub(super) fn for_readmission() -> Self {
+    /// Creates the reason for a run whose `job` the queue has suspended again before its workers had started.
+    pub(super) fn for_readmission(job: &JobState, policy: &RunPolicyView) -> Self {
+        let (queue, workload) = (queue(policy), workload(job));
         Self {
             is_admission_withdrawn: true,
             ..Self::new(
                 Reason::WaitingForAdmission,
-                "the queue suspended the Job again before its workers had started, and has not admitted it since. Check \
-                 whether its Workload is deactivated (kubectl describe workload)",
+                format!(
+                    "{queue} suspended the Job of leg {}, attempt {} again before its workers had started, and has not admitted \
+                     it since. Check whether its Workload is deactivated ({workload})",
+                    job.attempt.leg, job.attempt.attempt
+                ),
             )
         }
     }
@@ -55,12 +65,18 @@ impl Waiting {
     }
 
     /// Creates the reason for a run that is waiting for pods that the cluster has not created in time.
-    pub(super) fn for_missing_pods(created: usize, workers: u32) -> Self {
+    pub(super) fn for_missing_pods(created: usize, policy: &RunPolicyView) -> Self {
+        let priority_class = policy.priority_class.as_ref().map_or_else(String::new, |name| {
+            format!(
+                ", or the PriorityClass `{name}` of spec.placement.priorityClassName, if it does not exist"
+            )
+        });
         Self::new(
             Reason::FailedCreate,
             format!(
-                "only {created} of {workers} pods were created. The Job's events show the cause (kubectl describe job), \
-                 usually a quota, a policy or a missing priority class"
+                "only {created} of {} pods were created. The Job's events show the cause (kubectl describe job), usually a \
+                 quota or a policy{priority_class}",
+                policy.workers
             ),
         )
     }
@@ -123,13 +139,36 @@ impl Waiting {
     }
 }
 
+/// The queue of a run and the field that names it.
+fn queue(policy: &RunPolicyView) -> String {
+    let name = policy.queue.as_deref().unwrap_or_default();
+    format!("the LocalQueue `{name}` of spec.placement.queueName")
+}
+
+/// Command that shows the Workload that Kueue has created for a Job.
+fn workload(job: &JobState) -> String {
+    format!(
+        "kubectl describe workload --selector kueue.x-k8s.io/job-uid={}",
+        job.uid
+    )
+}
+
 /// Returns why a gang of `workers` workers has not started yet: the most severe problem among its `pods`.
 pub(super) fn for_start(pods: &[&PodState], workers: u32) -> Waiting {
     if let Some((pod, message)) = pods
         .iter()
         .find_map(|pod| Some((pod, pod.unschedulable.as_ref()?)))
     {
-        return Waiting::new(Reason::Unschedulable, format!("pod {}: {message}", pod.name));
+        let remedy = match message.contains("device class") {
+            true => {
+                ". Check the deviceClassName of each request in spec.resources.claims and in the claims of the variants"
+            }
+            false => "",
+        };
+        return Waiting::new(
+            Reason::Unschedulable,
+            format!("pod {}: {message}{remedy}", pod.name),
+        );
     }
     let retried = pods.iter().find_map(|pod| {
         let waiting = pod.waiting.as_ref();

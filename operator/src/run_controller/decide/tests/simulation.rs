@@ -182,7 +182,7 @@ proptest! {
         queued in any::<bool>(),
     ) {
         let mut simulation = Simulation::new();
-        simulation.cluster.policy.queued = queued;
+        simulation.cluster.policy.queue = queued.then(|| "team-a".to_owned());
         let policy = &mut simulation.cluster.policy;
         (policy.active_deadline_seconds, policy.pending_deadline_seconds) = deadlines;
         policy.ttl_seconds_after_finished = ttl;
@@ -199,7 +199,7 @@ proptest! {
 fn undisturbed_run_completes_with_one_attempt_per_leg() {
     for queued in [false, true] {
         let mut simulation = Simulation::new();
-        simulation.cluster.policy.queued = queued;
+        simulation.cluster.policy.queue = queued.then(|| "team-a".to_owned());
         simulation.run_to_end();
         let persisted = &simulation.cluster.persisted;
         assert_eq!(simulation.cluster.phase, Some(campaign::status::Phase::Complete));
@@ -219,7 +219,7 @@ fn preemption_by_a_queue_at_any_instant_is_no_disruption() {
     let mut preempted = [0, 0];
     for (instant, observed) in (0..200).flat_map(|instant| [(instant, false), (instant, true)]) {
         let mut simulation = Simulation::new();
-        simulation.cluster.policy.queued = true;
+        simulation.cluster.policy.queue = Some("team-a".to_owned());
         simulation.cluster.policy.backoff_limit = 0;
         simulation.cluster.policy.legs = Ok(vec![6, 6]);
         for event in cycle(1).into_iter().cycle().take(instant) {

@@ -70,11 +70,24 @@ fn pending_message_contains_the_scheduler_message() {
         "pod p-1: 0/2 nodes are available: 2 Insufficient nvidia.com/gpu.",
     );
     assert_eq!(pending(&scene.decide()), (reason, message));
+    scene.pods[1].unschedulable = Some("request gpu: device class gpus does not exist".to_owned());
+    let waiting = scene.decide();
+    let (_, message) = pending(&waiting);
+    assert!(
+        message.ends_with("does not exist. Check the deviceClassName of each request in spec.resources.claims and in the claims of the variants"),
+        "{message}"
+    );
     scene.jobs[0].suspended = true;
+    scene.policy.queue = Some("team-a".to_owned());
     let waiting = scene.decide();
     let (reason, message) = pending(&waiting);
     assert_eq!(reason, "WaitingForAdmission");
-    assert!(message.contains("kubectl describe workload"), "{message}");
+    let expected = format!(
+        "the Job of leg 0, attempt 1 is suspended until the LocalQueue `team-a` of spec.placement.queueName admits it. Its \
+         Workload says what it waits for (kubectl describe workload --selector kueue.x-k8s.io/job-uid={})",
+        scene.jobs[0].uid
+    );
+    assert!(message.starts_with(&expected), "{message}");
 }
 
 #[test]
@@ -105,7 +118,7 @@ fn new_job_of_the_next_leg_waits_for_its_queue_without_a_limit() {
 #[test]
 fn admission_that_the_queue_withdraws_must_follow_again_before_the_pending_deadline() {
     let mut scene = Scene::starting();
-    scene.policy.queued = true;
+    scene.policy.queue = Some("team-a".to_owned());
     scene.persisted.pending_since = None;
     let admitted = scene.decide();
     assert_eq!(pending(&admitted).0, "PodsStarting");
@@ -126,6 +139,12 @@ fn admission_that_the_queue_withdraws_must_follow_again_before_the_pending_deadl
         (reason.to_owned(), message.to_owned())
     };
     assert_eq!(reason, "WaitingForAdmission");
+    assert!(
+        message.starts_with(
+            "the LocalQueue `team-a` of spec.placement.queueName suspended the Job of leg 0, attempt 1"
+        ),
+        "{message}"
+    );
     assert!(message.contains("Workload is deactivated"), "{message}");
     scene.now += i64::from(scene.policy.pending_deadline_seconds);
     let (reason, message) = {

@@ -73,7 +73,8 @@ impl Cluster {
                 pending_deadline_seconds: 100_000,
                 ttl_seconds_after_finished: None,
                 backoff_limit: 2,
-                queued: false,
+                queue: None,
+                priority_class: None,
             },
             suspend: false,
             deleting: false,
@@ -115,12 +116,12 @@ impl Cluster {
             attempt,
             uid: uid.clone(),
             deleting: false,
-            suspended: self.policy.queued,
+            suspended: self.policy.queue.is_some(),
             failed_ranks: BTreeSet::new(),
             outcome: None,
             started_at: None,
         });
-        if !self.policy.queued {
+        if self.policy.queue.is_none() {
             self.create_pods(attempt, &uid, &uid);
         }
     }
