@@ -1,4 +1,4 @@
-//! `fabricbench`: plans campaigns, executes them on this machine, and reports and compares their results.
+//! `fabricbench`: plans campaigns, executes them on this or other machines, and reports and compares their results.
 #![forbid(unsafe_code)]
 
 pub mod commands;
@@ -6,4 +6,5 @@ mod files;
 pub mod imported;
 mod json_difference;
 pub mod local;
+pub mod machines;
 pub mod report;

@@ -19,6 +19,7 @@ pub mod histogram;
 pub mod interface_load;
 pub mod libraries;
 pub mod library_copy;
+pub mod lifeline;
 pub mod names;
 pub mod number;
 mod omitted;

@@ -45,7 +45,8 @@ enum Command {
     /// Run one worker of a campaign leg. The worker with rank 0 is the coordinator and writes the records to standard
     /// output.
     Worker {
-        /// Assignment file. All ranks read the same file.
+        /// Assignment file. All ranks read the same file. With `-`, a line on standard input, which must then stay open
+        /// and receive an empty line at least every 30 seconds; otherwise, the worker stops.
         #[arg(long, value_name = "FILE")]
         assignment: PathBuf,
         /// Rank of this worker, starting at 0.

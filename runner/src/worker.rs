@@ -9,6 +9,7 @@ mod environment;
 pub(crate) mod facts;
 mod follow;
 mod kept_log;
+mod lifeline;
 mod shared_memory;
 mod shared_memory_space;
 pub(crate) mod signals;
@@ -18,7 +19,7 @@ mod termination;
 mod working_directory;
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 
 use crds::assignment::{Assignment, AssignmentError, MAX_ASSIGNMENT_BYTES};
@@ -31,7 +32,7 @@ pub use start::run;
 /// Options of a worker.
 #[derive(Clone, Debug)]
 pub struct WorkerOptions {
-    /// Assignment file path.
+    /// Path of the assignment file, or `-` for a line on standard input, which then stays open: see [`crds::lifeline`].
     pub assignment: PathBuf,
     /// Worker rank.
     pub rank: u32,
@@ -113,10 +114,18 @@ fn read_assignment(path: &Path, rank: u32) -> Result<Assignment, WorkerError> {
     let mut bytes = Vec::new();
     // Reads one byte more than allowed, so that a file above the limit is detected without reading the whole file.
     let limit = MAX_ASSIGNMENT_BYTES as u64 + 1;
-    let read = File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes));
+    let read = match is_standard_input(path) {
+        true => io::stdin().lock().take(limit).read_until(b'\n', &mut bytes),
+        false => File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes)),
+    };
     read.context(ReadSnafu { path })?;
     let assignment = Assignment::parse(&bytes).context(AssignmentSnafu { path })?;
     let workers = assignment.workers;
     ensure!(rank < workers, RankSnafu { rank, workers });
     Ok(assignment)
+}
+
+/// Whether the assignment is read from standard input.
+fn is_standard_input(path: &Path) -> bool {
+    path == Path::new("-")
 }

@@ -13,7 +13,7 @@ use super::run::{execute_run, reject_images};
 use super::source::Source;
 use super::stored::StoredRun;
 use super::{Exit, Failure, Input};
-use crate::local::{Interrupt, LocalRun, find_runner};
+use crate::local::{Interrupt, LocalRun, ThisMachine, find_runner};
 
 /// Measure a finished run's plan again on this machine, and compare the two runs.
 ///
@@ -60,7 +60,8 @@ impl Replay {
             .map_err(Failure::invalid_input)?;
         let interrupt = Interrupt::listen()
             .map_err(|error| Failure::incomplete(format!("cannot listen for Ctrl-C: {error}")))?;
-        execute_run(&mut run, &runner, &interrupt, Some(&finished))
+        let here = ThisMachine::new(runner).map_err(Failure::incomplete)?;
+        execute_run(&mut run, &here, &interrupt, Some(&finished))
     }
 }
 

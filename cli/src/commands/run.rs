@@ -14,11 +14,15 @@ use super::output::{ComparisonFormat, text_options};
 use super::source::Source;
 use super::stored::StoredRun;
 use super::{Exit, Failure, Input, compare};
-use crate::local::{Interrupt, LocalRun, RunDirectory, RunResult, StopReason, find_runner, variable_notes};
+use crate::local::{
+    Executor, Interrupt, LocalRun, RunDirectory, RunResult, StopReason, ThisMachine, find_runner,
+    variable_notes,
+};
+use crate::machines::{Host, Launcher, Machines};
 use crate::report::text::TextOptions;
 use crate::report::{Report, html, text};
 
-/// Run every BenchmarkRun in a file on this machine, one after another.
+/// Run every BenchmarkRun in a file on this machine, or on the machines given with --worker, one after another.
 ///
 /// Each run has a directory named after it, which contains records.jsonl (the received record streams), run.json (the
 /// run with its status) and report.html. Ctrl-C stops the run and keeps the measured blocks; --resume measures the
@@ -45,6 +49,18 @@ pub(super) struct Run {
     /// for each round, process and worker, at most 16 MiB per file and 1 GiB per run.
     #[arg(long, value_name = "DIR")]
     keep_logs: Option<PathBuf>,
+    /// Machine on which a worker runs; once for each worker, in the order of their ranks. Without it, all workers run on this
+    /// machine. ADDRESS is where the other workers reach this one; by default the address that ssh used, or the only one of the
+    /// machine. Connections between the workers are neither authenticated nor encrypted.
+    #[arg(long = "worker", value_name = "HOST[=ADDRESS]", conflicts_with = "keep_logs")]
+    workers: Vec<Host>,
+    /// Command that starts a program on a machine given with --worker, and passes standard input and output on. The name of the
+    /// machine replaces {host}. Examples: 'srun --nodelist={host} -n1', 'docker exec -i {host}', 'sudo -n ip netns exec {host}'.
+    #[arg(long, value_name = "COMMAND", requires = "workers", default_value = Launcher::DEFAULT)]
+    launcher: Launcher,
+    /// Directory on the machines given with --worker, to which the runner is copied. Defaults to ~/.cache/fabricbench.
+    #[arg(long, value_name = "DIR", requires = "workers")]
+    worker_directory: Option<String>,
     /// Path to the fabricbench-runner binary. Defaults to the one in the directory of this binary, or else the one in
     /// PATH.
     #[arg(long, value_name = "FILE")]
@@ -57,23 +73,24 @@ impl Run {
         planned
             .iter()
             .try_for_each(|planned| reject_images(planned, &self.input.file))?;
-        let runner = find_runner(self.runner.as_deref()).map_err(Failure::invalid_input)?;
+        planned
+            .iter()
+            .try_for_each(|planned| self.check_worker_count(planned))?;
+        let runner = self.find_runner()?;
         // Load the earlier runs first, so that errors in them are reported before any measurement starts.
         let against = planned.iter().map(|planned| self.load_earlier(planned));
         let against: Vec<Option<StoredRun>> = against.collect::<Result<_, _>>()?;
-        for planned in &planned {
-            print_variable_warnings(planned, &runner);
-        }
-        let runs = self.prepare(planned)?;
         let interrupt = Interrupt::listen()
             .map_err(|error| Failure::incomplete(format!("cannot listen for Ctrl-C: {error}")))?;
+        let executor = self.executor(&planned, &runner, &interrupt)?;
+        let runs = self.prepare(planned)?;
         let mut worst = Exit::Complete;
         for (mut run, earlier_run) in runs.into_iter().zip(against) {
             let name = run.plan().run.clone();
             let done = if interrupt.is_signaled() {
                 Err(Failure::incomplete("not started; continue with --resume"))
             } else {
-                execute_run(&mut run, &runner, &interrupt, earlier_run.as_ref())
+                execute_run(&mut run, executor.as_ref(), &interrupt, earlier_run.as_ref())
             };
             let exit = done.unwrap_or_else(|failure| {
                 // A failed write to standard error cannot be reported.
@@ -83,6 +100,51 @@ impl Run {
             worst = worst.max(exit);
         }
         Ok(worst)
+    }
+
+    /// Checks that the run has as many workers as there are --worker options, if there are any.
+    fn check_worker_count(&self, planned: &PlannedRun) -> Result<(), Failure> {
+        let (given, needed) = (self.workers.len(), planned.plan.workers);
+        if given == 0 || given == needed as usize {
+            return Ok(());
+        }
+        Err(Failure::invalid_input(format!(
+            "{}: run {} has {needed} workers, but --worker is given {given} times. Give it once for each worker, or set              spec.placement.workers",
+            self.input.file.display(),
+            planned.plan.run
+        )))
+    }
+
+    /// Finds the runner binary. One for other machines may be for another architecture, so it is only run there.
+    fn find_runner(&self) -> Result<PathBuf, Failure> {
+        match (&self.runner, self.workers.is_empty()) {
+            (Some(runner), false) => Ok(runner.clone()),
+            (runner, _) => find_runner(runner.as_deref()).map_err(Failure::invalid_input),
+        }
+    }
+
+    /// Prepares the machines of the workers.
+    fn executor(
+        &self,
+        planned: &[PlannedRun],
+        runner: &Path,
+        interrupt: &Interrupt,
+    ) -> Result<Box<dyn Executor>, Failure> {
+        if self.workers.is_empty() {
+            for planned in planned {
+                print_variable_warnings(planned, runner);
+            }
+            let here = ThisMachine::new(runner.to_owned()).map_err(Failure::incomplete)?;
+            return Ok(Box::new(here));
+        }
+        let directory = self.worker_directory.as_deref();
+        let machines = Machines::prepare(&self.workers, &self.launcher, runner, directory, interrupt)
+            .map_err(|errors| Failure::incomplete(errors.join("\n")))?;
+        let copied = machines.copied_to();
+        if !copied.is_empty() {
+            print_error(&format!("copied {} to {}", runner.display(), copied.join(", ")));
+        }
+        Ok(Box::new(machines))
     }
 
     /// Loads the earlier run that `planned` is compared with, if `--against` is set.
@@ -175,11 +237,11 @@ impl Run {
 
 pub(super) fn execute_run(
     run: &mut LocalRun,
-    runner: &Path,
+    executor: &dyn Executor,
     interrupt: &Interrupt,
     earlier_run: Option<&StoredRun>,
 ) -> Result<Exit, Failure> {
-    let ended = run.execute(runner, interrupt).map_err(Failure::incomplete)?;
+    let ended = run.execute(executor, interrupt).map_err(Failure::incomplete)?;
     print_result(run, &ended)?;
     let outcome = ended.evaluation.outcome().into();
     let Some(earlier_run) = earlier_run else {

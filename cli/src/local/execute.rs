@@ -1,61 +1,32 @@
 //! Measures the missing blocks of a plan with one gang of workers for each leg. Performs I/O.
 
-use std::net::{Ipv4Addr, TcpListener};
+use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
-use std::{fs, io};
 
 use campaign::advance;
 use campaign::collect::{Collector, Reports};
 use campaign::pilot::operation_counts;
 use campaign::plan::{AssignmentInputs, HashedPlan, Leg, assignment};
-use campaign::stats::StatsError;
 use campaign::stopping::Stopping;
-use crds::assignment::{Assignment, Rendezvous};
-use crds::file_error::with_remedy;
+use crds::assignment::Assignment;
+use crds::lifeline::MAX_SILENCE;
 use crds::record::FailureReason;
-use rustix::thread::{CpuSet, sched_getaffinity};
-use snafu::{ResultExt, Snafu};
+use snafu::ResultExt;
 
-use super::bindings::bindings;
-use super::gang::{Event, Gang, WorkerProgram, event_channel};
+use super::error::{EvaluateSnafu, ExecuteError, OutputSnafu};
+use super::event::Event;
+use super::executor::Executor;
+use super::gang::{Gang, event_channel};
 use super::interrupt::Interrupt;
-use super::output::{OutputError, RecordFile};
+use super::output::RecordFile;
 use super::progress::Progress;
-use super::rail_sources::{RDMA_DEVICES, rail_sources};
 
-/// Timeout for the workers' rendezvous.
-const RENDEZVOUS_SECONDS: u32 = 30;
 /// Maximum time for the last worker to exit after all others have exited. Its only remaining task is to report that the
 /// others failed.
 const LAST_WORKER_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Error executing a plan. Failures that workers report are in the records instead.
-#[derive(Debug, Snafu)]
-pub enum ExecuteError {
-    /// The run directory could not be used.
-    #[snafu(display("{source}"))]
-    Output {
-        /// Underlying error.
-        source: OutputError,
-    },
-    /// The records measured so far could not be evaluated.
-    #[snafu(display("{source}"))]
-    Evaluate {
-        /// Underlying error.
-        source: StatsError,
-    },
-    /// A system operation that every run needs failed.
-    #[snafu(display("cannot {operation}: {}", with_remedy(source)))]
-    System {
-        /// The operation, as a verb phrase.
-        operation: &'static str,
-        /// Operating system error.
-        source: io::Error,
-    },
-}
 
 /// Inputs for executing a plan.
 pub(super) struct Execution<'a> {
@@ -63,8 +34,10 @@ pub(super) struct Execution<'a> {
     pub(super) plan: &'a HashedPlan,
     /// UID of the run, which identifies it in rendezvous messages and in the record stream.
     pub(super) uid: &'a str,
-    /// Program that workers run.
-    pub(super) program: WorkerProgram<'a>,
+    /// Starts the workers.
+    pub(super) executor: &'a dyn Executor,
+    /// Directory in which the workers keep the output of their instruments; `None` if they do not keep it.
+    pub(super) logs: Option<&'a Path>,
     /// Signals that stop the run.
     pub(super) interrupt: &'a Interrupt,
     /// Total time limit for the missing blocks.
@@ -94,12 +67,6 @@ pub(super) fn execute(
     collector: &mut Collector,
     records: &mut RecordFile,
 ) -> Result<Option<StopReason>, ExecuteError> {
-    let temporary = tempfile::Builder::new()
-        .prefix("fabricbench-")
-        .tempdir()
-        .context(SystemSnafu {
-            operation: "create a temporary directory",
-        })?;
     let deadline = Instant::now() + execution.deadline;
     let plan = execution.plan;
     records.terminate_incomplete_line().context(OutputSnafu)?;
@@ -115,14 +82,12 @@ pub(super) fn execute(
         if assignment.rounds.is_empty() {
             continue;
         }
-        let path = temporary.path().join("assignment.json");
-        write_assignment(&path, &assignment)?;
         let mut attempt = Attempt {
             collector,
             records: &mut *records,
             progress: &mut progress,
         };
-        stopped = attempt.run(execution, &path, deadline)?;
+        stopped = attempt.run(execution, &assignment, deadline)?;
         collector.end_of_input();
         stopped = failed_start(collector.reports())
             .filter(|_| may_replace(stopped.as_ref()))
@@ -173,63 +138,17 @@ fn leg_assignment(
         .map(|stream| stream.attempt);
     let attempt = earlier_attempts.max().unwrap_or(0) + 1;
     let identity = plan.identity(execution.uid, leg.leg, attempt);
-    let port = free_port().context(SystemSnafu {
-        operation: "find a free port on 127.0.0.1",
-    })?;
-    let rendezvous = Rendezvous {
-        host: Ipv4Addr::LOCALHOST.to_string(),
-        bind: Ipv4Addr::LOCALHOST.to_string(),
-        port,
-        timeout_seconds: RENDEZVOUS_SECONDS,
-    };
-    let cpus = allowed_cpus().context(SystemSnafu {
-        operation: "read the CPU affinity of this process",
-    })?;
-    // If the spec sets a NUMA node, the workers divide the CPUs of that node among themselves.
-    let cpus = match plan.devices.numa_node {
-        Some(_) => Vec::new(),
-        None => cpus,
-    };
-    // Arms over shared memory ignore the sources. NICs that the spec names take precedence.
-    let sources = match plan.devices.nics.is_empty() {
-        true => {
-            let transports: Vec<_> = plan.transports().collect();
-            rail_sources(&transports, plan.workers, Path::new(RDMA_DEVICES))
-        }
-        false => Vec::new(),
-    };
-    let bindings = bindings(&sources, plan.workers, &cpus);
     Ok(assignment(
         plan,
         &stopping.reduce(plan, leg),
         AssignmentInputs {
             identity,
-            rendezvous,
-            bindings,
+            rendezvous: execution.executor.rendezvous(reports.streams.len() as u32)?,
+            bindings: execution.executor.bindings(plan)?,
             finished_blocks: &stopping.finished_blocks(plan, leg, reports),
             operation_counts: operation_counts(plan, reports),
         },
     ))
-}
-
-fn write_assignment(path: &Path, assignment: &Assignment) -> Result<(), ExecuteError> {
-    let text = serde_json::to_vec(assignment).map_err(io::Error::other);
-    text.and_then(|text| fs::write(path, text)).context(SystemSnafu {
-        operation: "write the assignment",
-    })
-}
-
-/// Finds a free port. If another process binds the port before worker 0 does, worker 0 fails with an error.
-fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
-}
-
-fn allowed_cpus() -> io::Result<Vec<u32>> {
-    let set = sched_getaffinity(None)?;
-    Ok((0..CpuSet::MAX_CPU)
-        .filter(|cpu| set.is_set(*cpu))
-        .map(|cpu| cpu as u32)
-        .collect())
 }
 
 /// One attempt at one leg.
@@ -243,7 +162,7 @@ impl Attempt<'_> {
     fn run(
         &mut self,
         execution: &Execution<'_>,
-        assignment: &Path,
+        assignment: &Assignment,
         deadline: Instant,
     ) -> Result<Option<StopReason>, ExecuteError> {
         let (sender, receiver) = event_channel();
@@ -254,24 +173,23 @@ impl Attempt<'_> {
             interrupt.forward_to(None);
             return Ok(Some(StopReason::Interrupted));
         }
-        let started = Gang::start(
-            execution.program,
-            assignment,
-            execution.plan.workers,
-            sender,
-            receiver,
-        );
-        let outcome = started
-            .context(SystemSnafu {
-                operation: "start the workers",
-            })
-            .and_then(|mut gang| self.follow(&mut gang, deadline));
+        let started = execution.executor.start(assignment, execution.logs, interrupt);
+        let outcome = match Gang::follow(started, &sender, receiver) {
+            Ok(mut gang) => self.follow(execution, &mut gang, deadline),
+            Err(_) if interrupt.is_signaled() => Ok(Some(StopReason::Interrupted)),
+            Err(errors) => Ok(Some(StopReason::WorkerFailed(errors))),
+        };
         interrupt.forward_to(None);
         outcome
     }
 
     /// Records every line until all workers have exited.
-    fn follow(&mut self, gang: &mut Gang, deadline: Instant) -> Result<Option<StopReason>, ExecuteError> {
+    fn follow(
+        &mut self,
+        execution: &Execution<'_>,
+        gang: &mut Gang,
+        deadline: Instant,
+    ) -> Result<Option<StopReason>, ExecuteError> {
         let mut stopped = None;
         let mut last_worker_deadline = None;
         while gang.is_running() {
@@ -292,8 +210,19 @@ impl Attempt<'_> {
                     // reported first.
                     let is_killed = status.as_ref().is_ok_and(|status| status.signal().is_some());
                     if is_killed || failed && stopped.is_none() {
-                        stopped = Some(StopReason::WorkerFailed(exit_message(gang, rank, status)));
+                        stopped = Some(StopReason::WorkerFailed(exit_message(
+                            execution, gang, rank, status,
+                        )));
                     }
+                }
+                Some(Event::Silent { rank }) => {
+                    stopped = Some(StopReason::WorkerFailed(format!(
+                        "nothing was heard from {} for {} s: its machine, or the connection to it, was lost",
+                        execution.executor.name(rank),
+                        MAX_SILENCE.as_secs()
+                    )));
+                    self.stop(gang)?;
+                    break;
                 }
                 Some(Event::Interrupted) => {
                     self.progress.note("stopping; measurements so far are kept");
@@ -343,15 +272,16 @@ impl Attempt<'_> {
 }
 
 /// Describes a worker's exit status, followed by the last lines of its standard error.
-fn exit_message(gang: &Gang, rank: u32, status: io::Result<ExitStatus>) -> String {
+fn exit_message(execution: &Execution<'_>, gang: &Gang, rank: u32, status: io::Result<ExitStatus>) -> String {
     let status = match status {
         Ok(status) => status.to_string(),
         Err(error) => error.to_string(),
     };
+    let name = execution.executor.name(rank);
     let stderr = gang.last_stderr_lines(rank);
     if stderr.is_empty() {
-        format!("worker {rank} terminated with {status}")
+        format!("{name} terminated with {status}")
     } else {
-        format!("worker {rank} terminated with {status}:\n{stderr}")
+        format!("{name} terminated with {status}:\n{stderr}")
     }
 }

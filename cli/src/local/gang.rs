@@ -1,20 +1,20 @@
-//! Starts and stops the worker processes of one leg together, and receives their events on one channel. Performs I/O.
+//! Follows and stops the workers of one leg together, and receives their events on one channel. Performs I/O.
 
-use std::collections::VecDeque;
-use std::env;
-use std::io::{self, BufRead, BufReader, Read};
-use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{self, Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::io::{BufReader, Read, Write};
+use std::process::{Child, ChildStdin};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crds::names::{ENV_LOG, ENV_LOGS_DIRECTORY};
+use crds::lifeline::{HEARTBEAT, MAX_SILENCE};
 use crds::record::MAX_LINE_BYTES;
-use operator::terminal::print_error;
 use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::event::Event;
+use super::executor::StartedWorker;
+use super::lines::bounded_line;
+use super::stderr_tail::StderrTail;
 
 /// Maximum time for the workers to exit after a signal.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -22,40 +22,10 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(15);
 const STDERR_TIMEOUT: Duration = Duration::from_secs(1);
 /// Capacity of the event channel. When it is full, worker 0 blocks as soon as its pipe is also full.
 const EVENT_CAPACITY: usize = 64;
-/// Number of standard error lines that are kept per worker for an error message.
-const STDERR_LINES: usize = 20;
 
-/// Event from a gang or from this process.
-#[derive(Debug)]
-pub(super) enum Event {
-    /// Worker 0 wrote a line. The newline is removed. Truncated lines and the parts of overlong lines are passed on,
-    /// because the record reader reports what is wrong with them.
-    Line(String),
-    /// Worker 0 closed its standard output.
-    StreamEnded,
-    /// A worker exited.
-    Exited {
-        /// Rank of the worker.
-        rank: u32,
-        /// Exit status, or the error returned while waiting for the worker.
-        status: io::Result<ExitStatus>,
-    },
-    /// This process received SIGINT (Ctrl-C) or SIGTERM.
-    Interrupted,
-}
-
-/// Program that workers run.
-#[derive(Clone, Copy)]
-pub(super) struct WorkerProgram<'a> {
-    /// Path to the runner binary.
-    pub(super) runner: &'a Path,
-    /// Directory in which the workers keep the output of their instruments; `None` if they do not keep it.
-    pub(super) logs: Option<&'a Path>,
-}
-
-/// One leg's worker processes.
+/// One leg's workers.
 pub(super) struct Gang {
-    workers: Vec<Worker>,
+    workers: BTreeMap<u32, Worker>,
     /// Whether the standard output of worker 0 is open.
     streaming: bool,
     events: Receiver<Event>,
@@ -64,66 +34,112 @@ pub(super) struct Gang {
 struct Worker {
     group: Pid,
     running: bool,
-    stderr: Arc<Mutex<VecDeque<String>>>,
+    stderr: StderrTail,
+    /// Keeps the standard input of a worker on another machine open; `None` for a worker on this machine, or after the worker
+    /// was asked to stop.
+    lifeline: Option<Sender<()>>,
+    /// Whether the worker writes to its standard error regularly, and has not been reported as silent.
+    is_heard: bool,
 }
 
 impl Gang {
-    /// Starts `workers` workers with the assignment file `assignment`. Their events go to `sender`.
-    pub(super) fn start(
-        program: WorkerProgram<'_>,
-        assignment: &Path,
-        workers: u32,
-        sender: SyncSender<Event>,
+    /// Follows the workers in `started`, which contains one for each rank. Their events go to `sender`.
+    ///
+    /// # Errors
+    /// If a worker was not started, stops the others and returns the errors.
+    pub(super) fn follow(
+        started: Vec<Result<StartedWorker, String>>,
+        sender: &SyncSender<Event>,
         events: Receiver<Event>,
-    ) -> io::Result<Self> {
+    ) -> Result<Self, String> {
         let mut gang = Self {
-            workers: Vec::new(),
+            workers: BTreeMap::new(),
             streaming: false,
             events,
         };
-        for rank in 0..workers {
-            let started = Worker::start(program, assignment, rank, sender.clone());
-            match started {
+        let mut errors = Vec::new();
+        for (rank, worker) in (0..).zip(started) {
+            match worker {
                 Ok(worker) => {
-                    gang.workers.push(worker);
-                    gang.streaming = true;
+                    gang.streaming |= worker.stdout.is_some();
+                    gang.workers
+                        .insert(rank, Worker::follow(worker, rank, sender.clone()));
                 }
-                Err(error) => {
-                    gang.stop();
-                    return Err(error);
-                }
+                Err(error) => errors.push(error),
             }
         }
-        Ok(gang)
+        if errors.is_empty() {
+            return Ok(gang);
+        }
+        gang.stop();
+        Err(errors.join("\n"))
     }
 
     /// Returns the next event, or `None` if `deadline` passes first.
     pub(super) fn next(&mut self, deadline: Instant) -> Option<Event> {
-        let remaining = deadline.saturating_duration_since(Instant::now());
-        match self.events.recv_timeout(remaining) {
-            Ok(event) => {
-                match &event {
-                    Event::Exited { rank, .. } => self.workers[*rank as usize].running = false,
-                    Event::StreamEnded => self.streaming = false,
-                    Event::Line(_) | Event::Interrupted => {}
+        loop {
+            let silent = self.next_silence();
+            let until = silent.map_or(deadline, |(time, _)| time.min(deadline));
+            match self
+                .events
+                .recv_timeout(until.saturating_duration_since(Instant::now()))
+            {
+                Ok(event) => {
+                    self.note(&event);
+                    return Some(event);
                 }
-                Some(event)
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {}
             }
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+            // The worker may have been heard while this thread waited.
+            match self.next_silence() {
+                Some((time, rank)) if time <= Instant::now() => {
+                    self.workers
+                        .entry(rank)
+                        .and_modify(|worker| worker.is_heard = false);
+                    return Some(Event::Silent { rank });
+                }
+                _ if deadline <= Instant::now() => return None,
+                _ => {}
+            }
         }
+    }
+
+    fn note(&mut self, event: &Event) {
+        match event {
+            Event::Exited { rank, .. } => {
+                self.workers
+                    .entry(*rank)
+                    .and_modify(|worker| worker.running = false);
+            }
+            Event::StreamEnded => self.streaming = false,
+            Event::Line(_) | Event::Silent { .. } | Event::Interrupted => {}
+        }
+    }
+
+    /// When the first of the workers will have been silent for too long, if nothing is heard from it, and its rank.
+    fn next_silence(&self) -> Option<(Instant, u32)> {
+        let heard = self
+            .workers
+            .iter()
+            .filter(|(_, worker)| worker.running && worker.is_heard);
+        heard
+            .map(|(rank, worker)| (worker.stderr.heard() + MAX_SILENCE, *rank))
+            .min()
     }
 
     /// Whether any worker is running or the output of worker 0 has not been fully received.
     pub(super) fn is_running(&self) -> bool {
-        self.streaming || self.workers.iter().any(|worker| worker.running)
+        self.streaming || self.running().next().is_some()
     }
 
     /// Whether exactly one of several workers is still running. A single worker cannot measure anything.
     pub(super) fn has_single_worker_left(&self) -> bool {
-        self.workers.len() > 1 && self.workers.iter().filter(|worker| worker.running).count() == 1
+        self.workers.len() > 1 && self.running().count() == 1
     }
 
-    /// Stops every running worker, first with SIGTERM, then with SIGKILL. Returns all remaining events.
+    /// Stops every running worker. First closes the standard input of workers on other machines, and sends SIGTERM to those on
+    /// this one; then sends SIGKILL. Returns all remaining events.
     pub(super) fn stop(&mut self) -> Vec<Event> {
         let mut remaining = Vec::new();
         for (signal, timeout) in [(Signal::TERM, EXIT_TIMEOUT), (Signal::KILL, EXIT_TIMEOUT)] {
@@ -141,15 +157,21 @@ impl Gang {
 
     /// Returns the last lines that worker `rank` wrote to its standard error.
     pub(super) fn last_stderr_lines(&self, rank: u32) -> String {
-        let Some(worker) = self.workers.get(rank as usize) else {
-            return String::new();
-        };
-        let lines = worker.stderr.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
+        let worker = self.workers.get(&rank);
+        worker.map(|worker| worker.stderr.lines()).unwrap_or_default()
     }
 
-    fn signal(&self, signal: Signal) {
-        for worker in self.workers.iter().filter(|worker| worker.running) {
+    fn running(&self) -> impl Iterator<Item = &Worker> {
+        self.workers.values().filter(|worker| worker.running)
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        for worker in self.workers.values_mut().filter(|worker| worker.running) {
+            // The worker on another machine stops at the end of its input, and then its launcher exits. A signal to the
+            // launcher would only end the connection.
+            if signal == Signal::TERM && worker.lifeline.take().is_some() {
+                continue;
+            }
             // Signaling a worker that has just exited fails because its process group no longer exists.
             let _ = kill_process_group(worker.group, signal);
         }
@@ -163,45 +185,41 @@ impl Drop for Gang {
 }
 
 impl Worker {
-    fn start(
-        program: WorkerProgram<'_>,
-        assignment: &Path,
-        rank: u32,
-        events: SyncSender<Event>,
-    ) -> io::Result<Self> {
-        let mut child = Command::new(program.runner)
-            .envs(program.logs.map(|logs| (ENV_LOGS_DIRECTORY, logs)))
-            .args(["worker", "--parent", &process::id().to_string(), "--assignment"])
-            .arg(assignment)
-            .args(["--rank", &rank.to_string()])
-            .stdin(Stdio::null())
-            .stdout(if rank == 0 { Stdio::piped() } else { Stdio::null() })
-            .stderr(Stdio::piped())
-            // The worker gets a separate process group, so that Ctrl-C in the terminal reaches only this process, which
-            // then stops the workers.
-            .process_group(0)
-            .spawn()?;
+    fn follow(started: StartedWorker, rank: u32, events: SyncSender<Event>) -> Self {
+        let StartedWorker {
+            child,
+            stdout,
+            stderr,
+            stdin,
+        } = started;
         let group = Pid::from_child(&child);
-        let stderr = Arc::new(Mutex::new(VecDeque::new()));
-        let (stderr_open, stderr_closed) = channel::<()>();
-        if let Some(pipe) = child.stderr.take() {
-            let kept = Arc::clone(&stderr);
-            thread::spawn(move || {
-                keep_last_lines(pipe, rank, &kept);
-                drop(stderr_open);
-            });
-        }
-        if let Some(pipe) = child.stdout.take() {
+        if let Some(pipe) = stdout {
             let events = events.clone();
             thread::spawn(move || forward_lines(pipe, &events));
         }
-        thread::spawn(move || wait(child, rank, &stderr_closed, &events));
-        Ok(Self {
+        let tail = stderr.clone();
+        thread::spawn(move || wait(child, rank, &tail, &events));
+        Self {
             group,
             running: true,
             stderr,
-        })
+            is_heard: stdin.is_some(),
+            lifeline: stdin.map(keep_open),
+        }
     }
+}
+
+/// Writes an empty line to `stdin` every [`HEARTBEAT`], until the returned sender is dropped.
+fn keep_open(mut stdin: ChildStdin) -> Sender<()> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        while let Err(RecvTimeoutError::Timeout) = receiver.recv_timeout(HEARTBEAT) {
+            if stdin.write_all(b"\n").is_err() {
+                return;
+            }
+        }
+    });
+    sender
 }
 
 /// Creates a gang's event channel. Signals to this process use the same sender.
@@ -213,11 +231,9 @@ pub(super) fn event_channel() -> (SyncSender<Event>, Receiver<Event>) {
 ///
 /// Before sending the event, waits until the worker's standard error has been read, because it contains the reason for
 /// the exit.
-fn wait(mut child: Child, rank: u32, stderr_closed: &Receiver<()>, events: &SyncSender<Event>) {
+fn wait(mut child: Child, rank: u32, stderr: &StderrTail, events: &SyncSender<Event>) {
     let status = child.wait();
-    // Returns when the sender is dropped. The timeout is needed because a child process that outlives the worker may
-    // keep the pipe open.
-    let _ = stderr_closed.recv_timeout(STDERR_TIMEOUT);
+    stderr.wait_for_end(STDERR_TIMEOUT);
     // The send fails only if the gang was dropped. The event is not needed then.
     let _ = events.send(Event::Exited { rank, status });
 }
@@ -232,69 +248,35 @@ fn forward_lines(pipe: impl Read, events: &SyncSender<Event>) {
     let _ = events.send(Event::StreamEnded);
 }
 
-/// Keeps the last lines of `pipe`. If the level of the workers' log is set, also writes each line with the rank of its
-/// worker to standard error.
-fn keep_last_lines(pipe: impl Read, rank: u32, kept: &Mutex<VecDeque<String>>) {
-    let is_logged = env::var_os(ENV_LOG).is_some();
-    let mut reader = BufReader::new(pipe);
-    while let Some(line) = bounded_line(&mut reader, 1024) {
-        if is_logged {
-            // The line is lost if standard error is closed.
-            print_error(&format!("rank {rank}: {line}"));
-        }
-        let mut lines = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == STDERR_LINES {
-            lines.pop_front();
-        }
-        lines.push_back(line);
-    }
-}
-
-/// Returns the next line without its newline, or `None` at the end of the input or on a read error.
-///
-/// A line of more than `limit` bytes is split after `limit + 1` bytes.
-fn bounded_line(reader: &mut impl BufRead, limit: usize) -> Option<String> {
-    let mut line = Vec::new();
-    let read = reader
-        .by_ref()
-        .take(limit as u64 + 1)
-        .read_until(b'\n', &mut line)
-        .ok()?;
-    if line.last() == Some(&b'\n') {
-        line.pop();
-    }
-    (read > 0).then(|| String::from_utf8_lossy(&line).into_owned())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
     use super::*;
 
-    fn program(runner: &Path) -> WorkerProgram<'_> {
-        WorkerProgram { runner, logs: None }
-    }
-
-    #[test]
-    fn splits_long_lines() {
-        let mut reader = BufReader::new(&b"abcdef\ngh"[..]);
-        let mut lines = Vec::new();
-        while let Some(line) = bounded_line(&mut reader, 3) {
-            lines.push(line);
-        }
-        assert_eq!(lines, ["abcd", "ef", "gh"]);
+    /// Follows one worker, which runs `program`.
+    fn start(program: &str) -> Gang {
+        let mut child = Command::new(program)
+            .arg("/nowhere")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let worker = StartedWorker {
+            stdout: Some(Box::new(child.stdout.take().unwrap())),
+            stderr: StderrTail::follow(child.stderr.take().unwrap(), "rank 0".to_owned()),
+            stdin: None,
+            child,
+        };
+        let (sender, receiver) = event_channel();
+        Gang::follow(vec![Ok(worker)], &sender, receiver).unwrap()
     }
 
     #[test]
     fn keeps_the_standard_error_of_a_failed_worker() {
-        let (sender, receiver) = event_channel();
-        let mut gang = Gang::start(
-            program(Path::new("/bin/ls")),
-            Path::new("/nowhere"),
-            1,
-            sender,
-            receiver,
-        )
-        .unwrap();
+        let mut gang = start("/bin/ls");
         let deadline = Instant::now() + Duration::from_secs(20);
         while gang.is_running() {
             assert!(gang.next(deadline).is_some(), "the process did not exit");
@@ -317,8 +299,7 @@ mod tests {
         );
         std::fs::write(&runner, script).unwrap();
         std::fs::set_permissions(&runner, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        let (sender, receiver) = event_channel();
-        let mut gang = Gang::start(program(&runner), Path::new("/nowhere"), 1, sender, receiver).unwrap();
+        let mut gang = start(runner.to_str().unwrap());
         let ready = gang.next(Instant::now() + Duration::from_secs(20));
         assert!(matches!(ready, Some(Event::Line(line)) if line == "ready"));
         let remaining = gang.stop();

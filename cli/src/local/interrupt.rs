@@ -10,7 +10,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::{Handle, Signals};
 
-use super::gang::Event;
+use super::event::Event;
 
 /// Records whether this process has received SIGINT or SIGTERM. While this value exists, the signals do not terminate
 /// the process.

@@ -17,8 +17,9 @@ use sha2::{Digest, Sha256};
 use snafu::{OptionExt, ResultExt, Snafu, ensure};
 
 use super::changes::spec_changes;
-use super::execute::{ExecuteError, Execution, StopReason, execute};
-use super::gang::WorkerProgram;
+use super::error::ExecuteError;
+use super::execute::{Execution, StopReason, execute};
+use super::executor::Executor;
 use super::interrupt::Interrupt;
 use super::output::{MAX_PLANNED_BYTES, OutputError, RECORDS_FILE, RecordFile, RunDirectory};
 
@@ -202,7 +203,11 @@ impl LocalRun {
     /// # Errors
     /// Returns an error if the run directory cannot be used, its records were changed, a system operation fails or the
     /// records cannot be evaluated.
-    pub fn execute(&mut self, runner: &Path, interrupt: &Interrupt) -> Result<RunResult, LocalError> {
+    pub(crate) fn execute(
+        &mut self,
+        executor: &dyn Executor,
+        interrupt: &Interrupt,
+    ) -> Result<RunResult, LocalError> {
         let mut collector = Collector::new(&self.plan, &self.uid);
         let read = self.directory.read_records(|chunk| collector.feed(chunk));
         read.context(DirectorySnafu)?;
@@ -212,10 +217,8 @@ impl LocalRun {
         let execution = Execution {
             plan: &self.plan,
             uid: &self.uid,
-            program: WorkerProgram {
-                runner,
-                logs: self.logs.as_deref(),
-            },
+            executor,
+            logs: self.logs.as_deref(),
             interrupt,
             deadline: Duration::from_secs(self.run.spec.run_policy.active_deadline_seconds.into()),
         };

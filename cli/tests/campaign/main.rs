@@ -25,6 +25,7 @@ mod kept_logs;
 mod libraries;
 mod log_lines;
 mod lost_processes;
+mod machines;
 mod manifest;
 mod many_to_many;
 

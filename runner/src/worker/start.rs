@@ -11,7 +11,10 @@ use snafu::ResultExt;
 use super::agent::{Agent, Departure, EVENT_CAPACITY};
 use super::coordinate::coordinate;
 use super::coordinator_link::CoordinatorLink;
-use super::{StartSnafu, WorkerError, WorkerOptions, facts, follow, read_assignment, signals};
+use super::{
+    StartSnafu, WorkerError, WorkerOptions, facts, follow, is_standard_input, lifeline, read_assignment,
+    signals,
+};
 use crate::frame::FrameReader;
 use crate::process::end_with_parent;
 use crate::rendezvous::message::{WorkerCpus, WorkerHello};
@@ -30,6 +33,11 @@ pub fn run(options: &WorkerOptions) -> Result<(), WorkerError> {
         })?;
     }
     let assignment = read_assignment(&options.assignment, options.rank)?;
+    if is_standard_input(&options.assignment) {
+        lifeline::start().context(StartSnafu {
+            action: "starting a thread",
+        })?;
+    }
     let hello = facts::hello(&assignment, options.rank);
     let end = match options.rank {
         0 => coordinate(&assignment, hello, options.termination_message.as_deref())?,
