@@ -1,39 +1,42 @@
-//! Reports of an evaluation: text for a terminal, JSON, CSV and OpenMetrics for other programs, HTML for a browser,
-//! Markdown for a pull request and JUnit XML for CI. Performs no I/O.
+//! Reports of runs, imported runs and comparisons. Performs no I/O.
 //!
-//! Each format has its own file. The formats share labels and sentences ([`labels`], [`comparison`], [`overview`]).
-//! Formats for human readers start with a summary of the run, followed by the changes with their intervals or the
-//! reasons for missing results.
+//! A [`Document`] is built once for each subject, and each format of the registry ([`Format`]) renders it. JSON, CSV and
+//! OpenMetrics, whose keys are stable, are written from the data of the subject.
 
-mod arm_values;
-mod comparison;
 pub mod csv;
-pub mod differences;
-pub mod factors;
+pub mod document;
+mod format;
 pub mod html;
 pub mod imported;
-pub mod isolated;
 pub mod json;
 pub mod junit;
-pub mod labels;
-mod lost_rounds;
+mod labels;
 pub mod markdown;
-pub mod noise;
-pub mod observations;
 pub mod openmetrics;
-pub mod overview;
 pub mod plan;
-mod result_table;
+pub mod plot;
+mod run;
 pub mod runs;
-pub mod serving;
-pub mod stopping;
-pub mod sweep;
 pub mod text;
 
 use campaign::Evaluation;
 use campaign::plan::{Arm, HashedPlan};
+use crds::v1alpha1::BenchmarkRun;
 
-/// Input to every report format.
+pub use document::Document;
+use document::Fact;
+pub use format::{Format, RenderError, Subject};
+
+/// Maximum number of items of a list in text and Markdown. JSON and HTML contain all of them.
+const MAX_ITEMS: usize = 20;
+
+/// Item that stands for the omitted ones in a list of `count` items.
+fn more_items(count: usize) -> Option<String> {
+    let more = count.checked_sub(MAX_ITEMS).filter(|more| *more > 0);
+    more.map(|more| format!("{more} more in the JSON and HTML reports"))
+}
+
+/// A run and its evaluation.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
     /// Plan of the run.
@@ -43,11 +46,53 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
+    /// Document of the run.
+    pub fn document(&self) -> Document {
+        run::document(self)
+    }
+
     /// Arms that are compared with the baseline, with their indexes in the plan. Excludes the baseline and the control
     /// arms.
-    pub fn variants(&self) -> impl Iterator<Item = (usize, &'a Arm)> + use<'a> {
+    fn variants(&self) -> impl Iterator<Item = (usize, &'a Arm)> + use<'a> {
         let plan = self.plan;
         let arms = plan.arms.iter().enumerate();
         arms.filter(|(index, arm)| *index != plan.baseline && arm.control.is_none())
+    }
+
+    /// Name of the arm with index `arm` in the plan.
+    fn arm_name(&self, arm: usize) -> &'a str {
+        self.plan.arms.get(arm).map_or("", |arm| arm.name.as_str())
+    }
+}
+
+/// A run as it is stored.
+#[derive(Clone, Copy, Debug)]
+pub struct StoredReport<'a> {
+    /// The resource.
+    pub run: &'a BenchmarkRun,
+    /// Plan and evaluation.
+    pub report: Report<'a>,
+    /// State with its reason and message, if the run is neither running nor complete.
+    pub state_summary: Option<&'a str>,
+}
+
+impl Subject for StoredReport<'_> {
+    fn document(&self) -> Document {
+        let mut document = self.report.document();
+        let state = self.state_summary.map(|state| Fact::new("state", state));
+        document.facts.splice(0..0, state);
+        document
+    }
+
+    fn json(&self) -> Result<String, RenderError> {
+        json::render(&self.report).map_err(RenderError::failed)
+    }
+
+    fn csv(&self) -> Result<String, RenderError> {
+        csv::render(&self.report).map_err(RenderError::failed)
+    }
+
+    fn openmetrics(&self) -> Result<String, RenderError> {
+        openmetrics::render(self.run, &self.report).map_err(RenderError::failed)
     }
 }

@@ -2,20 +2,18 @@
 
 use std::fs;
 
-use campaign::compare_runs::{
-    Difference, FinishedRun, RunComparison, compare_runs, differences, unreported_properties,
-};
+use campaign::compare_runs::{Difference, FinishedRun, RunComparison, compare_runs, differences};
 use clap::Args;
 use crds::v1alpha1::Verdict;
-use operator::terminal::{print, print_json};
-use serde_json::json;
+use operator::terminal::print_styled;
 
 use super::imported;
-use super::output::{ComparisonFormat, text_options};
+use super::output::render;
 use super::source::Source;
 use super::stored::StoredRun;
 use super::{Exit, Failure};
-use crate::report::runs;
+use crate::report::Format;
+use crate::report::runs::ComparedRuns;
 
 /// Compare two finished runs with matching environments.
 ///
@@ -34,8 +32,8 @@ pub(super) struct Compare {
     #[arg(long)]
     force: bool,
     /// Output format.
-    #[arg(long, value_enum, default_value_t = ComparisonFormat::Text)]
-    format: ComparisonFormat,
+    #[arg(long, value_enum, default_value_t = Format::TEXT)]
+    format: Format,
 }
 
 impl Compare {
@@ -64,26 +62,20 @@ pub(super) fn print_comparison(
     first: &FinishedRun<'_>,
     second: &FinishedRun<'_>,
     force: bool,
-    format: ComparisonFormat,
+    format: Format,
 ) -> Result<Exit, Failure> {
     let different = differences(first, second);
     if !different.is_empty() && !force {
         return Err(Failure::incomplete(describe_differences(&different)));
     }
     let comparisons = compare_runs(first, second).map_err(Failure::incomplete)?;
-    match format {
-        ComparisonFormat::Text => {
-            let rendered = runs::text(first, second, &different, &comparisons, &text_options(false));
-            print(&rendered)?;
-        }
-        ComparisonFormat::Json => {
-            let document = json!({
-                "first": first.plan.run, "second": second.plan.run, "interleaved": false,
-                "differences": different, "unreported": unreported_properties(first, second), "comparisons": comparisons,
-            });
-            print_json(&document)?;
-        }
-    }
+    let compared = ComparedRuns {
+        first,
+        second,
+        differences: &different,
+        comparisons: &comparisons,
+    };
+    print_styled(&render(&compared, format, false)?)?;
     Ok(exit(&different, &comparisons))
 }
 

@@ -23,8 +23,8 @@ use super::{Exit, Failure};
 use crate::imported::directory::{self, LogFile};
 use crate::imported::{ImportedRun, MAX_LOGS, MAX_VARIANTS, Manifest, StoredLog};
 use crate::imported::{ManifestKind, ManifestStatus};
-use crate::report::imported;
-use crate::report::text::TextOptions;
+use crate::report::text::{self, TextOptions};
+use crate::report::{Subject, html};
 
 /// Create a run from existing logs of a benchmark tool, to report and compare the values that the tool printed.
 ///
@@ -185,7 +185,7 @@ impl Import {
         let logs = logs.map_err(Failure::invalid_input)?;
         let run = ImportedRun::new(manifest, &logs).map_err(Failure::invalid_input)?;
         let target = self.output.join(&self.name);
-        directory::write(&target, &run.manifest, &files, &imported::html(&run))
+        directory::write(&target, &run.manifest, &files, &html::render(&run.document()))
             .map_err(Failure::invalid_input)?;
         print_report(&run, &target)
     }
@@ -261,7 +261,7 @@ fn print_report(run: &ImportedRun, target: &Path) -> Result<Exit, Failure> {
         full_report: Some(&report),
         ..text_options(false)
     };
-    print(&imported::text(run, &options))?;
+    print(&text::render(&run.document(), &options))?;
     Ok(Exit::Complete)
 }
 

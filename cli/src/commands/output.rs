@@ -7,64 +7,38 @@ use console::Term;
 
 use super::Failure;
 use crate::report::text::TextOptions;
+use crate::report::{Format, RenderError, Subject};
 
-/// Output format of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum ReportFormat {
-    /// Human-readable text for a terminal.
-    Text,
-    /// JSON with all values.
-    Json,
-    /// CSV with one row per scenario, size, arm and metric.
-    Csv,
-    /// Self-contained HTML page.
-    Html,
-    /// OpenMetrics text with the metrics that the operator serves for the run.
-    Openmetrics,
-    /// Markdown for a comment on a pull request.
-    Markdown,
-    /// JUnit XML with a test for each expectation, each variant, and each call and memory test.
-    Junit,
+/// Returns the report format of a file, from its extension.
+///
+/// # Errors
+/// Returns an error if no format has this extension.
+pub(super) fn format_of(file: &Path) -> Result<Format, Failure> {
+    let extension = file
+        .extension()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .to_lowercase();
+    Format::of_extension(&extension).ok_or_else(|| {
+        Failure::invalid_input(format!(
+            "{}: the extension .{extension} belongs to no report format. Set --format to one of {}",
+            file.display(),
+            Format::names()
+        ))
+    })
 }
 
-impl ReportFormat {
-    /// Returns the format of a file, from its extension.
-    ///
-    /// # Errors
-    /// Returns an error if no format has this extension.
-    pub(super) fn of_file(file: &Path) -> Result<Self, Failure> {
-        let extension = file
-            .extension()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .to_lowercase();
-        Ok(match extension.as_str() {
-            "html" | "htm" => Self::Html,
-            "json" => Self::Json,
-            "csv" => Self::Csv,
-            "md" | "markdown" => Self::Markdown,
-            "xml" => Self::Junit,
-            "prom" | "om" => Self::Openmetrics,
-            // Also special files such as /dev/stdout.
-            "txt" | "text" | "log" | "" => Self::Text,
-            other => {
-                return Err(Failure::invalid_input(format!(
-                    "{}: the extension .{other} belongs to no report format. Set --format to text, json, csv, html, \
-                     openmetrics, markdown or junit",
-                    file.display()
-                )));
-            }
+/// Renders the report of `subject` to a terminal, or to a file.
+///
+/// # Errors
+/// Returns an error if the subject has no report in this format.
+pub(super) fn render(subject: &dyn Subject, format: Format, to_file: bool) -> Result<String, Failure> {
+    format
+        .render(subject, &text_options(to_file))
+        .map_err(|error| match error {
+            RenderError::NoSuchReport { .. } => Failure::invalid_input(error),
+            RenderError::Failed { .. } => Failure::incomplete(error),
         })
-    }
-}
-
-/// Output format of a comparison.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum ComparisonFormat {
-    /// Human-readable text.
-    Text,
-    /// JSON.
-    Json,
 }
 
 /// Output format of a plan.
@@ -118,16 +92,19 @@ mod tests {
 
     #[test]
     fn the_extension_of_a_file_determines_its_format() {
-        let format = |name: &str| ReportFormat::of_file(Path::new(name));
+        let format = |name: &str| {
+            let value = format_of(Path::new(name)).map(|format| format.to_possible_value());
+            value.map(|value| value.unwrap().get_name().to_owned())
+        };
         for (name, expected) in [
-            ("x.html", ReportFormat::Html),
-            ("a/b.JSON", ReportFormat::Json),
-            ("x.md", ReportFormat::Markdown),
-            ("junit.xml", ReportFormat::Junit),
-            ("x.prom", ReportFormat::Openmetrics),
-            ("x.csv", ReportFormat::Csv),
-            ("x.txt", ReportFormat::Text),
-            ("/dev/stdout", ReportFormat::Text),
+            ("x.html", "html"),
+            ("a/b.JSON", "json"),
+            ("x.md", "markdown"),
+            ("junit.xml", "junit"),
+            ("x.prom", "openmetrics"),
+            ("x.csv", "csv"),
+            ("x.txt", "text"),
+            ("/dev/stdout", "text"),
         ] {
             assert_eq!(format(name).unwrap(), expected, "{name}");
         }

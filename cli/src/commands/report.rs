@@ -8,13 +8,12 @@ use crds::file_error::with_remedy;
 use operator::terminal::print_styled;
 
 use super::imported;
-use super::output::{ReportFormat, text_options};
+use super::output::{format_of, render};
 use super::source::Source;
 use super::state_summary::state_summary;
 use super::stored::StoredRun;
 use super::{Exit, Failure};
-use crate::report::text::TextOptions;
-use crate::report::{self, csv, html, json, junit, markdown, openmetrics, text};
+use crate::report::{self, Format, StoredReport};
 
 /// Show the report of a run, computed from its records or, if it is imported, from its logs.
 #[derive(Debug, Args)]
@@ -26,7 +25,7 @@ pub(super) struct Report {
     /// Output format. Defaults to the format of the output file's extension (.html, .json, .csv, .md, .xml, .prom, .txt),
     /// or to text.
     #[arg(long, value_enum)]
-    format: Option<ReportFormat>,
+    format: Option<Format>,
     /// Output file. Defaults to standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -36,11 +35,11 @@ impl Report {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
         let format = match (self.format, &self.output) {
             (Some(format), _) => format,
-            (None, None) => ReportFormat::Text,
-            (None, Some(file)) => ReportFormat::of_file(file)?,
+            (None, None) => Format::TEXT,
+            (None, Some(file)) => format_of(file)?,
         };
         if let Some(run) = imported::load(&self.source)? {
-            let rendered = imported::render(&run, format, self.output.is_some())?;
+            let rendered = render(&run, format, self.output.is_some())?;
             write(self.output.as_deref(), &rendered)?;
             return Ok(Exit::Untrusted);
         }
@@ -50,27 +49,15 @@ impl Report {
             // All other values are computed from the records.
             summary.push_str(" (as run.json says; the records do not contain it)");
         }
-        let report = report::Report {
-            plan: &stored.plan,
-            evaluation: &stored.evaluation,
+        let report = StoredReport {
+            run: &stored.run,
+            report: report::Report {
+                plan: &stored.plan,
+                evaluation: &stored.evaluation,
+            },
+            state_summary: summary.as_deref(),
         };
-        let rendered = match format {
-            ReportFormat::Text => {
-                let options = TextOptions {
-                    state_summary: summary.as_deref(),
-                    ..text_options(self.output.is_some())
-                };
-                text::render(&report, &options)
-            }
-            ReportFormat::Json => json::render(&report).map_err(Failure::incomplete)?,
-            ReportFormat::Csv => csv::render(&report).map_err(Failure::incomplete)?,
-            ReportFormat::Html => html::render(&report).map_err(Failure::incomplete)?,
-            ReportFormat::Openmetrics => {
-                openmetrics::render(&stored.run, &report).map_err(Failure::incomplete)?
-            }
-            ReportFormat::Markdown => markdown::render(&report),
-            ReportFormat::Junit => junit::render(&report).map_err(Failure::incomplete)?,
-        };
+        let rendered = render(&report, format, self.output.is_some())?;
         write(self.output.as_deref(), &rendered)?;
         match stored.evaluation.changed_records {
             Some(change) => Err(Failure::incomplete(change)),

@@ -10,7 +10,7 @@ use crds::file_error::with_remedy;
 use operator::terminal::{print, print_error, print_styled};
 
 use super::input::PlannedRun;
-use super::output::{ComparisonFormat, text_options};
+use super::output::text_options;
 use super::source::Source;
 use super::stored::StoredRun;
 use super::{Exit, Failure, Input, compare};
@@ -20,7 +20,7 @@ use crate::local::{
 };
 use crate::machines::{Host, Launcher, Machines};
 use crate::report::text::TextOptions;
-use crate::report::{Report, html, text};
+use crate::report::{Format, Report, html, text};
 
 /// Run every BenchmarkRun in a file on this machine, or on the machines given with --worker, one after another.
 ///
@@ -252,12 +252,7 @@ pub(super) fn execute_run(
         evaluation: &ended.evaluation,
     };
     print("\n")?;
-    let compared = compare::print_comparison(
-        &compare::finished(earlier_run),
-        &now,
-        false,
-        ComparisonFormat::Text,
-    )?;
+    let compared = compare::print_comparison(&compare::finished(earlier_run), &now, false, Format::TEXT)?;
     Ok(outcome.max(compared))
 }
 
@@ -267,14 +262,15 @@ fn print_result(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
         plan: run.plan(),
         evaluation: &ended.evaluation,
     };
-    let page = html::render(&report).map_err(Failure::incomplete)?;
+    let document = report.document();
+    let page = html::render(&document);
     let written = run.directory().write_report(&page).map_err(Failure::incomplete);
     let report_path = run.directory().report_path().display().to_string();
     let options = TextOptions {
         full_report: written.is_ok().then_some(&report_path),
         ..text_options(false)
     };
-    let rendered = text::render(&report, &options);
+    let rendered = text::render(&document, &options);
     // The tables are printed even if the report cannot be written.
     print_styled(&rendered)?;
     written?;

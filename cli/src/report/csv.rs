@@ -9,7 +9,7 @@ use crds::record::ProtocolUse;
 use crds::v1alpha1::{CallCause, CallSection, Metric};
 
 use super::Report;
-use super::comparison::ComparisonText;
+use super::document::ResultText;
 
 /// Names of the columns before those of the quantities. Names include the unit, unless the unit depends on the metric.
 const COLUMNS: [&str; 32] = [
@@ -93,7 +93,7 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 32] 
     let summary = cell.metric(metric);
     let comparisons = &report.evaluation.comparisons;
     let comparison = comparisons.find(cell.scenario, cell.size_bytes, cell.arm, metric);
-    let text = comparison.map(ComparisonText::from);
+    let text = comparison.map(ResultText::from);
     let ends = comparison.and_then(|comparison| comparison.interval_percent());
     let number = |value: Option<f64>| value.map(format_significant).unwrap_or_default();
     let optimizations = cell.evidence.iter().map(|evidence| {

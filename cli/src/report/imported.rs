@@ -3,85 +3,137 @@
 
 mod comparison;
 mod csv;
-mod html;
 mod json;
-mod junit;
-mod markdown;
-mod text;
 
 use campaign::compare::metric_name;
 use campaign::format;
 use crds::v1alpha1::Metric;
 
-use super::labels;
-use crate::imported::{Difference, ImportedRun, NOT_CONTROLLED_SHORT, ValueSummary};
+use super::document::{
+    Banner, Block, Cell, Column, Detail, Fact, List, ResultClass, Row, Section, Table, Test, TestOutcome,
+    VALIDITY,
+};
+use super::{Document, RenderError, Subject, labels};
+use crate::imported::{Difference, ImportedRun, NOT_CONTROLLED, NOT_CONTROLLED_SHORT, ValueSummary};
 
-pub use comparison::{json as comparison_json, text as comparison_text};
-pub use csv::render as csv;
-pub use html::render as html;
-pub use json::render as json;
-pub use junit::render as junit;
-pub use markdown::render as markdown;
-pub use text::render as text;
+pub use comparison::UncontrolledComparison;
 
-/// Explanation of why imported runs have no OpenMetrics report.
-pub const NO_OPENMETRICS: &str = "an imported run has no metrics: dashboards and alerts would treat its values as \
-                                  measured. Use another --format";
+/// The verdict on values that are not controlled.
+const NO_VERDICT: &str = "none: not controlled";
 
-/// Values of one metric: a row for each size and a column for each variant.
-struct Table {
-    /// Name of the metric.
-    metric: Metric,
-    /// Table description.
-    title: String,
-    /// Column titles.
-    columns: Vec<String>,
-    /// Size and values.
-    rows: Vec<Vec<String>>,
-}
-
-/// Values of `run`, one table for each metric that a log contains.
-fn tables(run: &ImportedRun) -> Vec<Table> {
-    let names = run.manifest.variants();
-    let first = names.first().copied().unwrap_or_default();
-    let mut tables: Vec<Table> = Vec::new();
-    let mut sizes: Vec<(Metric, Option<u64>)> = Vec::new();
-    for value in &run.values {
-        let key = (value.metric, value.size);
-        if sizes.last() == Some(&key) {
-            continue;
-        }
-        sizes.push(key);
-        if tables.last().is_none_or(|table| table.metric != value.metric) {
-            let difference = match names.len() {
-                1 => String::new(),
-                _ => format!(", difference from {first} [to within the last printed digit]"),
-            };
-            tables.push(Table {
-                metric: value.metric,
-                title: format!(
-                    "{} of {:?}, median of the logs (smallest to largest){difference}: {NOT_CONTROLLED_SHORT}",
-                    metric_name(value.metric),
-                    run.manifest.tool
-                ),
-                columns: ["size".to_owned()]
-                    .into_iter()
-                    .chain(names.iter().map(|name| (*name).to_owned()))
-                    .collect(),
-                rows: Vec::new(),
-            });
-        }
-        let baseline = run.value_summary(0, value.size, value.metric);
-        let cells = (0..names.len()).map(|variant| {
-            let observed = run.value_summary(variant, value.size, value.metric);
-            cell(value.metric, observed, baseline.filter(|_| variant > 0))
+impl Subject for ImportedRun {
+    fn document(&self) -> Document {
+        let manifest = &self.manifest;
+        let status = manifest.status;
+        let lists = [
+            ("Reported by libraries", "reported", self.reported.clone()),
+            ("Logs", "log", log_lines(self)),
+        ];
+        let lists = lists.into_iter().map(|(title, heading, items)| Section {
+            heading: title.to_owned(),
+            blocks: vec![Block::List(List {
+                heading,
+                items,
+                detail: Detail::Brief,
+            })],
+            ..Section::default()
         });
-        let row = [value.size_text()].into_iter().chain(cells).collect();
-        if let Some(table) = tables.last_mut() {
-            table.rows.push(row);
+        let warnings = [Section::warnings(&self.warnings)];
+        Document {
+            name: manifest.name.clone(),
+            description: title(self),
+            banners: vec![not_controlled()],
+            facts: vec![
+                Fact::doubt(
+                    "state",
+                    format!("{:?}, {:?}: {NOT_CONTROLLED}", status.state, status.reason),
+                ),
+                Fact::new("fabric", "unknown: no byte counters were read"),
+                Fact::new("noise", "unknown: there is no control arm"),
+                Fact::new("verdict", NO_VERDICT),
+                Fact::new("version", &manifest.version).detail(Detail::Full),
+            ],
+            sections: values(self).into_iter().chain(lists).chain(warnings).collect(),
+            properties: properties(),
+            tests: vec![no_gate()],
+            ..Document::default()
         }
     }
-    tables
+
+    fn json(&self) -> Result<String, RenderError> {
+        json::render(self).map_err(RenderError::failed)
+    }
+
+    fn csv(&self) -> Result<String, RenderError> {
+        csv::render(self).map_err(RenderError::failed)
+    }
+
+    fn openmetrics(&self) -> Result<String, RenderError> {
+        let reason =
+            "an imported run has no metrics: dashboards and alerts would treat its values as measured";
+        Err(RenderError::NoSuchReport { reason })
+    }
+}
+
+/// Says that values are not controlled.
+fn not_controlled() -> Banner {
+    Banner {
+        class: ResultClass::Invalid,
+        text: format!("Not controlled: {NOT_CONTROLLED}."),
+    }
+}
+
+fn properties() -> Vec<(&'static str, String)> {
+    vec![
+        ("controlled", "false".to_owned()),
+        ("verdict", NO_VERDICT.to_owned()),
+    ]
+}
+
+/// Test that ends in an error, so that no gate accepts values that are not controlled.
+fn no_gate() -> Test {
+    let summary = "imported values are not controlled";
+    Test {
+        name: VALIDITY.to_owned(),
+        outcome: TestOutcome::Error(summary.to_owned(), NOT_CONTROLLED.to_owned()),
+    }
+}
+
+/// Values of `run`, one section for each metric that a log contains.
+fn values(run: &ImportedRun) -> Vec<Section> {
+    let names = run.manifest.variants();
+    let first = names.first().copied().unwrap_or_default();
+    let difference = match names.len() {
+        1 => String::new(),
+        _ => format!(", difference from {first} [to within the last printed digit]"),
+    };
+    let of_metric = run.values.chunk_by(|one, other| one.metric == other.metric);
+    let sections = of_metric.filter_map(|values| {
+        let metric = values.first()?.metric;
+        let same_size = values.chunk_by(|one, other| one.size == other.size);
+        let rows = same_size.filter_map(|values| {
+            let value = values.first()?;
+            let baseline = run.value_summary(0, value.size, metric);
+            let cells = (0..names.len()).map(|variant| {
+                let observed = run.value_summary(variant, value.size, metric);
+                cell(metric, observed, baseline.filter(|_| variant > 0))
+            });
+            Some(Row::new(
+                [value.size_text()].into_iter().chain(cells).map(Cell::from),
+            ))
+        });
+        let columns = Column::all(["size"].into_iter().chain(names.iter().copied()));
+        Some(Section {
+            heading: metric_name(metric).to_owned(),
+            description: format!(
+                "median of the logs of {:?} (smallest to largest){difference}: {NOT_CONTROLLED_SHORT}",
+                run.manifest.tool
+            ),
+            blocks: vec![Table::new("", columns, rows).into()],
+            ..Section::default()
+        })
+    });
+    sections.collect()
 }
 
 /// Formats a variant's values, with their difference from `baseline`.

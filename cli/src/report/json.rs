@@ -10,7 +10,7 @@ use campaign::summarize::{
 use crds::printable::printable_json;
 use serde::Serialize;
 
-use super::isolated::{self, Counts, TestKind};
+use super::run::isolated::{self, Counts, TestKind};
 use super::{Report, csv};
 
 /// Version of the report format.

@@ -30,9 +30,9 @@ fn write_text(plan: &HashedPlan, more: &[Note], out: &mut String) -> std::fmt::R
         "{}   {} · {} · {} · {} · {} % confidence · margin {} %",
         plan.run,
         format_transport(&plan.transport),
-        super::overview::workers(plan),
+        super::run::overview::workers(plan),
         pluralized(plan.rounds.into(), "round"),
-        super::overview::seed(plan),
+        super::run::overview::seed(plan),
         plan.sampling.confidence_percent,
         plan.sampling.margin_percent,
     )?;
@@ -48,7 +48,7 @@ fn write_text(plan: &HashedPlan, more: &[Note], out: &mut String) -> std::fmt::R
         format_micros(estimate.assumption.latency_nanos),
         decimal_bytes(estimate.assumption.rail_bytes_per_second),
     )?;
-    if let Some(analyses) = super::stopping::analyses(plan) {
+    if let Some(analyses) = super::run::stopping::analyses(plan) {
         writeln!(
             out,
             "  analyses  {analyses}; the estimate applies if no comparison ends earlier"

@@ -1,16 +1,212 @@
-//! Text report that compares two runs.
+//! Report of a comparison of two runs.
 
 use campaign::compare_runs::{Difference, FinishedRun, RunComparison, unreported_properties};
+use campaign::distinct::distinct;
 use campaign::format;
-use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
-use crds::printable::printable;
+use crds::printable::printable_json;
 use crds::v1alpha1::{InconclusiveReason, Verdict};
+use serde_json::json;
 
-use super::labels;
-use super::text::TextOptions;
+use super::document::{
+    Banner, Block, Cell, Column, Detail, Fact, ResultClass, ResultText, Row, Section, Table, Test,
+    TestOutcome, VALIDITY,
+};
+use super::{Document, RenderError, Subject, labels};
 
-/// Table style with only a line under the header.
-const PLAIN: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+/// Comparison of two runs.
+#[derive(Clone, Copy, Debug)]
+pub struct ComparedRuns<'a> {
+    /// The first run.
+    pub first: &'a FinishedRun<'a>,
+    /// The second run.
+    pub second: &'a FinishedRun<'a>,
+    /// Differences of the environments, in spite of which the runs were compared.
+    pub differences: &'a [Difference],
+    /// Comparisons of each arm at each size.
+    pub comparisons: &'a [RunComparison],
+}
+
+impl ComparedRuns<'_> {
+    /// Comparisons of all arms except the baseline.
+    fn variants(&self) -> impl Iterator<Item = &RunComparison> {
+        let plan = self.first.plan;
+        let baseline = plan.arms.get(plan.baseline).map(|arm| arm.name.as_str());
+        let comparisons = self.comparisons.iter();
+        comparisons.filter(move |one| Some(one.arm.as_str()) != baseline)
+    }
+
+    /// Number of comparisons with each verdict and without one.
+    fn verdict(&self) -> String {
+        let count = |verdict: Option<Verdict>| self.variants().filter(|one| one.verdict == verdict).count();
+        let counts = [
+            ("improved", Some(Verdict::Improved)),
+            ("regressed", Some(Verdict::Regressed)),
+            ("no change", Some(Verdict::NoChange)),
+            ("inconclusive", Some(Verdict::Inconclusive)),
+            ("no verdict", None),
+        ];
+        let counts = counts.map(|(name, verdict)| format!("{name} {}", count(verdict)));
+        let total = format::pluralized(self.variants().count() as u64, "comparison");
+        format!("{} of {total}", counts.join(", "))
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        let method = "the runs were not interleaved; each arm is compared with the baseline of its own run to cancel out \
+                      effects common to both arms";
+        let different = self.differences.iter().map(|different| {
+            let Difference {
+                property,
+                first,
+                second,
+            } = different;
+            Fact::doubt("differs", format!("{property}: {first} | {second}"))
+        });
+        let unknown = unreported_properties(self.first, self.second);
+        let unknown = (!unknown.is_empty()).then(|| {
+            let text = format!(
+                "not compared, because at least one host does not report it: {}",
+                unknown.join(", ")
+            );
+            Fact::new("unknown", text)
+        });
+        [Fact::new("verdict", self.verdict()), Fact::new("method", method)]
+            .into_iter()
+            .chain(different)
+            .chain(unknown)
+            .collect()
+    }
+
+    fn changes(&self) -> Section {
+        let rows = self.comparisons.iter().map(|one| {
+            let value = |value: Option<f64>| match value {
+                Some(value) => labels::metric_value(one.metric, value),
+                None => "no valid round".to_owned(),
+            };
+            Row::new([
+                Cell::from(one.scenario.as_str()),
+                format::size(one.size_bytes).into(),
+                one.arm.as_str().into(),
+                one.metric.to_string().into(),
+                value(one.first).into(),
+                value(one.second).into(),
+                change(one).into(),
+            ])
+        });
+        let titles = ["scenario", "size", "arm", "metric", "first", "second"];
+        let columns = titles.into_iter().map(Column::new);
+        let table = Table::new("", columns.chain([Column::sentences("change")]).collect(), rows);
+        let nothing = "nothing to compare: the runs have no combination of scenario, size and arm in common";
+        let nothing = self
+            .comparisons
+            .is_empty()
+            .then(|| Block::note("", nothing, Detail::Brief));
+        let sampling = &self.first.plan.sampling;
+        Section {
+            heading: "Changes".to_owned(),
+            description: format!(
+                "first, second: median of the rounds; change: median change in the ratio to the baseline over all pairs of \
+                 rounds, one from each run [rank-sum and Welch interval; simultaneous {} % in each scenario], margin {} %",
+                sampling.confidence_percent, sampling.margin_percent
+            ),
+            blocks: nothing.into_iter().chain([table.into()]).collect(),
+            ..Section::default()
+        }
+    }
+
+    /// A test for the trustworthiness of the comparison, and one for each arm.
+    fn tests(&self) -> Vec<Test> {
+        let different: Vec<String> = self
+            .differences
+            .iter()
+            .map(|one| format!("{}: {} | {}", one.property, one.first, one.second))
+            .collect();
+        let has_verdict = self.variants().any(|one| one.verdict.is_some());
+        let outcome = match (different.is_empty(), has_verdict) {
+            (false, _) => TestOutcome::Error("the runs are not comparable".to_owned(), different.join("\n")),
+            (true, false) => TestOutcome::Error("no comparison has a verdict".to_owned(), String::new()),
+            (true, true) => TestOutcome::Passed,
+        };
+        let validity = Test {
+            name: VALIDITY.to_owned(),
+            outcome,
+        };
+        let arms = distinct(self.variants().map(|one| one.arm.as_str()));
+        let tests = arms.into_iter().map(|arm| Test {
+            name: format!("{arm}: no regression at any size"),
+            outcome: self.regression(arm),
+        });
+        [validity].into_iter().chain(tests).collect()
+    }
+
+    fn regression(&self, arm: &str) -> TestOutcome {
+        let lines = |predicate: fn(Option<Verdict>) -> bool| -> Vec<String> {
+            let own = self.variants().filter(|one| one.arm == arm);
+            let selected = own.filter(|one| predicate(one.verdict));
+            selected
+                .map(|one| {
+                    let size = format::size(one.size_bytes);
+                    format!("{} {size}: {}", one.scenario, change(one).line())
+                })
+                .collect()
+        };
+        let regressed = lines(|verdict| verdict == Some(Verdict::Regressed));
+        let undecided = lines(|verdict| matches!(verdict, None | Some(Verdict::Inconclusive)));
+        match (regressed.is_empty(), undecided.len()) {
+            (false, _) => TestOutcome::Failed("worse than in the first run".to_owned(), regressed.join("\n")),
+            (true, 0) => TestOutcome::Passed,
+            (true, count) => TestOutcome::Skipped(
+                format!("undecided in {}", format::pluralized(count as u64, "comparison")),
+                undecided.join("\n"),
+            ),
+        }
+    }
+}
+
+impl Subject for ComparedRuns<'_> {
+    fn document(&self) -> Document {
+        let Self { first, second, .. } = self;
+        let incomparable = (!self.differences.is_empty()).then(|| Banner {
+            class: ResultClass::Invalid,
+            text: NOT_COMPARABLE.to_owned(),
+        });
+        let mut facts = self.facts();
+        if incomparable.is_some() {
+            facts.insert(0, Fact::doubt("forced", NOT_COMPARABLE).detail(Detail::Brief));
+        }
+        Document {
+            name: format!("{} compared with {}", label(second, first), label(first, second)),
+            banners: incomparable.into_iter().collect(),
+            facts,
+            sections: vec![self.changes()],
+            properties: vec![("interleaved", "false".to_owned()), ("verdict", self.verdict())],
+            tests: self.tests(),
+            ..Document::default()
+        }
+    }
+
+    fn json(&self) -> Result<String, RenderError> {
+        let document = json!({
+            "first": self.first.plan.run, "second": self.second.plan.run, "interleaved": false,
+            "differences": self.differences, "unreported": unreported_properties(self.first, self.second),
+            "comparisons": self.comparisons,
+        });
+        let text = serde_json::to_string_pretty(&document).map_err(RenderError::failed)?;
+        Ok(format!("{}\n", printable_json(&text)))
+    }
+
+    fn csv(&self) -> Result<String, RenderError> {
+        let reason = "a comparison of two runs has no CSV report";
+        Err(RenderError::NoSuchReport { reason })
+    }
+
+    fn openmetrics(&self) -> Result<String, RenderError> {
+        let reason = "a comparison of two runs has no metrics";
+        Err(RenderError::NoSuchReport { reason })
+    }
+}
+
+/// Says that the environments differ.
+const NOT_COMPARABLE: &str = "The runs are not comparable. They were compared because of --force.";
 
 /// Name of a run. If the other run has the same name, also when the run started and its uid, which tell them apart.
 fn label(run: &FinishedRun<'_>, other: &FinishedRun<'_>) -> String {
@@ -28,99 +224,29 @@ fn label(run: &FinishedRun<'_>, other: &FinishedRun<'_>) -> String {
     }
 }
 
-/// Renders the comparison as text with a final newline.
-pub fn text(
-    first: &FinishedRun<'_>,
-    second: &FinishedRun<'_>,
-    different: &[Difference],
-    comparisons: &[RunComparison],
-    options: &TextOptions<'_>,
-) -> String {
-    let mut text = format!(
-        "{} compared with {}\n  The runs were not interleaved. Each arm is compared with the baseline of its own run to cancel out effects common to\n  \
-         both arms.\n",
-        label(second, first),
-        label(first, second)
-    );
-    if !different.is_empty() {
-        text += "  THE RUNS ARE NOT COMPARABLE (compared because of --force):\n";
-        for difference in different {
-            text += &format!(
-                "    {}: {} | {}\n",
-                difference.property, difference.first, difference.second
-            );
+/// The change with its verdict, or the reason for its absence.
+fn change(one: &RunComparison) -> ResultText {
+    let resolution = "the last digit of the printed values leaves it open";
+    let (class, label, reason) = match (one.verdict, one.inconclusive) {
+        (Some(Verdict::Improved), _) => (ResultClass::Improved, "Improved", None),
+        (Some(Verdict::Regressed), _) => (ResultClass::Regressed, "Regressed", None),
+        (Some(Verdict::NoChange), _) => (ResultClass::NoChange, "NoChange", None),
+        (Some(Verdict::Inconclusive), Some(InconclusiveReason::Resolution)) => (
+            ResultClass::Inconclusive,
+            "Inconclusive",
+            Some(resolution.to_owned()),
+        ),
+        (Some(Verdict::Inconclusive), Some(InconclusiveReason::Noise) | None) => {
+            (ResultClass::Inconclusive, "Inconclusive", None)
         }
-    }
-    let unknown = unreported_properties(first, second);
-    if !unknown.is_empty() {
-        text += &format!(
-            "  Not compared, because at least one host does not report it: {}\n",
-            unknown.join(", ")
-        );
-    }
-    text += &format!(
-        "  first, second: median of the rounds. change: median change in the ratio to the baseline over all pairs of rounds,\n  \
-         one from each run [rank-sum and Welch interval; simultaneous {} % in each scenario], margin {} %\n",
-        first.plan.sampling.confidence_percent, first.plan.sampling.margin_percent
-    );
-    let mut table = Table::new();
-    table
-        .load_style(PLAIN)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(options.width)
-        .force_no_tty()
-        .set_header(["scenario", "size", "arm", "metric", "first", "second", "change"]);
-    for one in comparisons {
-        let value_text = |value: Option<f64>| match value {
-            Some(value) => labels::metric_value(one.metric, value),
-            None => "no valid round".to_owned(),
-        };
-        table.add_row([
-            one.scenario.clone(),
-            format::size(one.size_bytes),
-            one.arm.clone(),
-            one.metric.to_string(),
-            value_text(one.first),
-            value_text(one.second),
-            change(one),
-        ]);
-    }
-    if comparisons.is_empty() {
-        text += "  nothing to compare: the runs have no combination of scenario, size and arm in common\n";
-        return printable(&text).into_owned();
-    }
-    let lines = table.lines().map(|line| format!("  {}\n", line.trim_end()));
-    text += &lines.collect::<String>();
-    let baseline = first.plan.arms.get(first.plan.baseline).map(|arm| &arm.name);
-    let variants: Vec<_> = comparisons
-        .iter()
-        .filter(|one| Some(&one.arm) != baseline)
-        .collect();
-    let no_verdict = variants.iter().filter(|one| one.verdict.is_none()).count();
-    if no_verdict > 0 {
-        text += &format!(
-            "  {no_verdict} of {} comparisons have no verdict\n",
-            variants.len()
-        );
-    }
-    printable(&text).into_owned()
-}
-
-fn change(one: &RunComparison) -> String {
-    let change = one
-        .change_percent
-        .map(|percent| format::change(percent, one.interval_percent));
-    let verdict = match (one.verdict, &one.reason) {
-        (Some(Verdict::Improved), _) => "Improved".to_owned(),
-        (Some(Verdict::Regressed), _) => "Regressed".to_owned(),
-        (Some(Verdict::NoChange), _) => "NoChange".to_owned(),
-        (Some(Verdict::Inconclusive), _) => match one.inconclusive {
-            Some(InconclusiveReason::Resolution) => {
-                "Inconclusive: the last digit of the printed values leaves it open".to_owned()
-            }
-            Some(InconclusiveReason::Noise) | None => "Inconclusive".to_owned(),
-        },
-        (None, reason) => reason.clone().unwrap_or_default(),
+        (None, _) => (ResultClass::NotApplicable, "no verdict", one.reason.clone()),
     };
-    format!("{} {verdict}", change.unwrap_or_default())
+    ResultText {
+        class,
+        label,
+        change: one
+            .change_percent
+            .map(|percent| format::change(percent, one.interval_percent)),
+        reason,
+    }
 }

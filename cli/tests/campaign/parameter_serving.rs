@@ -240,7 +240,7 @@ fn worker_counts_become_scenarios_that_are_reported_together() {
         assert_eq!(found.value(Quantity::ServingWorkers), Some(workers));
     }
     assert!(output.stdout.contains("scaling  1 worker: "), "{output}");
-    assert!(output.stdout.contains("; 3 workers: "), "{output}");
+    assert!(output.stdout.contains("scaling  3 workers: "), "{output}");
     let page = std::fs::read_to_string(dir.run_dir(NAME).join("report.html")).unwrap();
     let plot = "Time from publication to use by number of workers for push at 500000 B";
     assert!(page.contains(plot), "no plot of the worker counts");

@@ -221,16 +221,17 @@ fn reports_show_the_effects() {
         plan: &campaign.plan,
         evaluation: &evaluation,
     };
-    let text = fabricbench_cli::report::text::render(&report, &Default::default());
+    let document = report.document();
+    let text = fabricbench_cli::report::text::render(&document, &Default::default());
     assert!(text.contains("inject x doorbell: -"), "{text}");
     assert!(
         text.contains("worse than the product of the separate effects"),
         "{text}"
     );
     assert!(!text.contains("64 KiB  inject x doorbell"), "{text}");
-    let html = fabricbench_cli::report::html::render(&report).unwrap();
+    let html = fabricbench_cli::report::html::render(&document);
     assert!(html.contains("Change by inject at each size, without doorbell"));
-    let markdown = fabricbench_cli::report::markdown::render(&report);
+    let markdown = fabricbench_cli::report::markdown::render(&document);
     assert!(markdown.contains("**mid**: effects of the factors"), "{markdown}");
     let json = fabricbench_cli::report::json::render(&report).unwrap();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();

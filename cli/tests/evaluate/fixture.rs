@@ -32,12 +32,13 @@ static PLAN: LazyLock<HashedPlan> = LazyLock::new(plan);
 
 /// Renders `report`, whose run is `run`, in every format.
 pub fn outputs(run: &BenchmarkRun, report: &Report<'_>) -> [(&'static str, String); 7] {
+    let document = report.document();
     [
-        ("text", text::render(report, &TextOptions::default())),
-        ("markdown", markdown::render(report)),
-        ("html", html::render(report).unwrap()),
+        ("text", text::render(&document, &TextOptions::default())),
+        ("markdown", markdown::render(&document)),
+        ("html", html::render(&document)),
         ("csv", csv::render(report).unwrap()),
-        ("junit", junit::render(report).unwrap()),
+        ("junit", junit::render(&document).unwrap()),
         ("openmetrics", openmetrics::render(run, report).unwrap()),
         ("json", json::render(report).unwrap()),
     ]

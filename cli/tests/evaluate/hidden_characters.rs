@@ -115,7 +115,7 @@ fn no_output_contains_hidden_characters_of_records() {
         let shows_host = output.contains("Xeon") || !["html", "json", "openmetrics"].contains(format);
         assert!(shows_host, "{format} does not show the text of the records");
     }
-    let styled = text::render(&report, &styled);
+    let styled = text::render(&report.document(), &styled);
     assert_eq!(hidden(&styled, &['\n', '\t', '\u{1b}']), None);
     let foreign = ["\u{1b}[2J", "\u{1b}[8m", "\u{1b}[41m"];
     assert!(styled.contains("\u{1b}["), "verdicts are styled");

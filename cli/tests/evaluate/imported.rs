@@ -5,8 +5,8 @@ use crds::v1alpha1::{CommandTool, Metric};
 use fabricbench_cli::imported::{
     ImportedRun, ImportedRunError, Manifest, ManifestKind, ManifestStatus, StoredLog,
 };
-use fabricbench_cli::report::imported;
-use fabricbench_cli::report::text::TextOptions;
+use fabricbench_cli::report::text::{self, TextOptions};
+use fabricbench_cli::report::{Subject, html, junit, markdown};
 
 macro_rules! golden {
     ($name:literal) => {
@@ -84,18 +84,18 @@ fn formats_of_an_imported_run() {
         full_report: Some("output/all-reduce/report.html"),
         ..TextOptions::default()
     };
-    insta::assert_snapshot!("text", imported::text(&run, &options));
+    insta::assert_snapshot!("text", text::render(&run.document(), &options));
     let narrow = TextOptions {
         width: 60,
         ..TextOptions::default()
     };
-    let narrow = imported::text(&run, &narrow);
+    let narrow = text::render(&run.document(), &narrow);
     assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
-    insta::assert_snapshot!("markdown", imported::markdown(&run));
-    insta::assert_snapshot!("csv", imported::csv(&run).unwrap());
-    insta::assert_snapshot!("json", imported::json(&run).unwrap());
-    insta::assert_snapshot!("junit", imported::junit(&run).unwrap());
-    let html = imported::html(&run);
+    insta::assert_snapshot!("markdown", markdown::render(&run.document()));
+    insta::assert_snapshot!("csv", run.csv().unwrap());
+    insta::assert_snapshot!("json", run.json().unwrap());
+    insta::assert_snapshot!("junit", junit::render(&run.document()).unwrap());
+    let html = html::render(&run.document());
     for text in [
         "Not controlled",
         "none: not controlled",
@@ -142,7 +142,7 @@ fn a_value_below_the_resolution_is_not_a_missing_log() {
         &[("a", "1", &format!("{zero}\n")), ("b", "2", log)],
     )
     .unwrap();
-    let text = imported::text(&run, &TextOptions::default());
+    let text = text::render(&run.document(), &TextOptions::default());
     assert!(
         text.contains("below the resolution (1 log)") && !text.contains("no log"),
         "{text}"

@@ -170,7 +170,7 @@ pub mod formats {
             full_report: Some("demo-output/planted/report.html"),
             ..TextOptions::default()
         };
-        insta::assert_snapshot!("text", render(&PLANTED.report(), &options));
+        insta::assert_snapshot!("text", render(&PLANTED.report().document(), &options));
     }
 
     #[test]
@@ -179,7 +179,7 @@ pub mod formats {
             width: 80,
             ..TextOptions::default()
         };
-        let text = render(&PLANTED.report(), &options);
+        let text = render(&PLANTED.report().document(), &options);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         insta::assert_snapshot!("text_narrow", text);
     }
@@ -188,7 +188,7 @@ pub mod formats {
     fn colors_text_only_on_request() {
         let text = |color| {
             render(
-                &PLANTED.report(),
+                &PLANTED.report().document(),
                 &TextOptions {
                     color,
                     ..TextOptions::default()
@@ -236,7 +236,7 @@ pub mod formats {
 
     #[test]
     fn markdown_has_a_table_for_each_scenario() {
-        insta::assert_snapshot!("markdown", markdown::render(&PLANTED.report()));
+        insta::assert_snapshot!("markdown", markdown::render(&PLANTED.report().document()));
     }
 
     #[test]
@@ -248,16 +248,16 @@ pub mod formats {
             evaluation: &evaluation,
             ..PLANTED.report()
         };
-        let text = render(&report, &TextOptions::default());
+        let text = render(&report.document(), &TextOptions::default());
         assert!(
             text.contains("claims") && text.contains("aligned: gpu-0, nic_1"),
             "{text}"
         );
-        let text = markdown::render(&report);
+        let text = markdown::render(&report.document());
         assert!(text.contains("\n- claims aligned: gpu-0, nic\\_1 "), "{text}");
-        let text = html::render(&report).unwrap();
+        let text = html::render(&report.document());
         assert!(
-            text.contains("Devices of the claims: aligned: gpu-0, nic_1 "),
+            text.contains("<dt>Claims</dt><dd>aligned: gpu-0, nic_1 "),
             "{text}"
         );
     }
@@ -265,7 +265,7 @@ pub mod formats {
     #[test]
     fn junit_contains_failures_and_reports_an_incomplete_run_as_an_error() {
         let report = PLANTED.report();
-        let text = junit::render(&report).unwrap();
+        let text = junit::render(&report.document()).unwrap();
         insta::assert_snapshot!("junit", text.replace(report.plan.hash(), "<plan hash>"));
         let PlantedCampaign { campaign, .. } = &*PLANTED;
         let lines = campaign.stream(1, &[5]);
@@ -274,7 +274,7 @@ pub mod formats {
             evaluation: &evaluate(&campaign.plan, &reports).unwrap(),
             ..PLANTED.report()
         };
-        let text = junit::render(&report).unwrap();
+        let text = junit::render(&report.document()).unwrap();
         assert!(
             text.contains("<error") && text.contains("blocks were measured"),
             "{text}"
@@ -297,14 +297,14 @@ pub mod formats {
             campaign,
         };
         assert_eq!(planted.evaluation.outcome(), RunOutcome::Passed);
-        let undecided = html::render(&planted.report()).unwrap();
+        let undecided = html::render(&planted.report().document());
         let sentence = "no regression was found, but 1 of 11 comparisons is undecided, and in 2 of 11 comparisons, the \
              variant did not take effect (NotEngaged) or does not apply.";
         assert!(
             undecided.contains("overall na") && undecided.contains(sentence),
             "{undecided}"
         );
-        let tests = junit::render(&planted.report()).unwrap();
+        let tests = junit::render(&planted.report().document()).unwrap();
         assert!(
             tests
                 .contains(r#"<skipped message="1 of 5 sizes is undecided, and in 1 of 5 sizes, the variant"#),
@@ -315,9 +315,13 @@ pub mod formats {
                 comparison.verdict = Some(Verdict::NoChange);
             }
         }
-        let settled = html::render(&planted.report()).unwrap();
+        let settled = html::render(&planted.report().document());
         assert!(settled.contains("overall better") && settled.contains("no variant regressed"));
-        assert!(!junit::render(&planted.report()).unwrap().contains("<skipped"));
+        assert!(
+            !junit::render(&planted.report().document())
+                .unwrap()
+                .contains("<skipped")
+        );
     }
 
     #[test]
@@ -341,10 +345,10 @@ pub mod formats {
         };
         let reason = "invalid: 13 of 13 cases: failed (PeerLost): no answer";
         let report = planted.report();
-        assert!(markdown::render(&report).contains(reason));
+        assert!(markdown::render(&report.document()).contains(reason));
         assert!(
             render(
-                &report,
+                &report.document(),
                 &TextOptions {
                     width: 400,
                     ..TextOptions::default()
@@ -352,11 +356,11 @@ pub mod formats {
             )
             .contains(reason)
         );
-        let page = html::render(&report).unwrap();
+        let page = html::render(&report.document());
         assert!(page.contains(
             r#"<td class="invalid"><span class="label">invalid</span> <span class="reason">13 of 13"#
         ));
-        let tests = junit::render(&report).unwrap();
+        let tests = junit::render(&report.document()).unwrap();
         assert!(
             tests.contains("small 64 B, baseline: 13 of 13 cases: failed (PeerLost): no answer"),
             "{tests}"
@@ -391,8 +395,8 @@ pub mod formats {
             ..TextOptions::default()
         };
         for text in [
-            render(&planted.report(), &options),
-            markdown::render(&planted.report()),
+            render(&planted.report().document(), &options),
+            markdown::render(&planted.report().document()),
         ] {
             assert_eq!(text.matches(lost).count(), 1, "{text}");
             assert_eq!(text.matches("was lost").count(), 1, "{text}");
@@ -419,16 +423,18 @@ pub mod formats {
         }
         let options = TextOptions::default();
         for text in [
-            render(&planted.report(), &options),
-            markdown::render(&planted.report()),
-            html::render(&planted.report()).unwrap(),
+            render(&planted.report().document(), &options),
+            markdown::render(&planted.report().document()),
+            html::render(&planted.report().document()),
         ] {
             assert!(text.contains("(control arm, 4 of 6 sizes)"), "{text}");
         }
         for comparison in &mut planted.evaluation.comparisons.all {
             comparison.interval = None;
         }
-        assert!(markdown::render(&planted.report()).contains("- noise unknown: too few valid rounds"));
+        assert!(
+            markdown::render(&planted.report().document()).contains("- noise unknown: too few valid rounds")
+        );
     }
 
     #[test]
@@ -436,15 +442,17 @@ pub mod formats {
         let text = planted_html();
         assert_eq!(text.matches("<summary>Bytes per rail</summary>").count(), 2);
         assert!(text.contains(r#"<th scope="col">rail 3</th>"#));
-        let (_, results) = text.split_once(r#"aria-label="Results""#).unwrap();
-        let (_, rows) = results.split_once("<tbody>").unwrap();
-        let (row, _) = rows.split_once("</tr>").unwrap();
-        assert_eq!(row.matches(" [").count(), 3, "{row}");
+        for quantile in ["p50", "p95", "p99"] {
+            for kind in ["", "raw "] {
+                let column = format!(r#"<th scope="col">{kind}{quantile}</th>"#);
+                assert_eq!(text.matches(&column).count(), 2, "{column}");
+            }
+        }
     }
 
     /// HTML report of a campaign with known effects.
     pub fn planted_html() -> String {
-        html::render(&PLANTED.report()).unwrap()
+        html::render(&PLANTED.report().document())
     }
 
     #[test]
@@ -452,7 +460,7 @@ pub mod formats {
         let html = planted_html();
         let has_table = |metric| {
             let name = campaign::compare::metric_name(metric);
-            html.contains(&format!("aria-label=\"{name}\""))
+            html.contains(&format!("aria-label=\"Changes in {name} of "))
         };
         assert!(has_table(crds::v1alpha1::Metric::Throughput));
         assert!(!has_table(crds::v1alpha1::Metric::ReportedLatency));

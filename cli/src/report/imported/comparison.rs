@@ -2,50 +2,91 @@
 
 use campaign::compare::metric_name;
 use campaign::format;
-use crds::printable::printable;
+use crds::printable::printable_json;
 use serde_json::{Value, json};
 
-use super::{difference_text, format_values};
+use super::{NO_VERDICT, difference_text, format_values, no_gate, not_controlled, properties};
 use crate::imported::{NOT_CONTROLLED, NOT_CONTROLLED_SHORT, Origin, Pair, Side, SideValue};
 use crate::report::csv::unit;
-use crate::report::text::{MIN_WIDTH, TextOptions, push_line};
+use crate::report::document::{Column, Document, Fact, Row, Section, Table};
+use crate::report::{RenderError, Subject};
 
-/// Renders the comparison as text with a final newline.
-pub fn text(first: &Side, second: &Side, pairs: &[Pair], options: &TextOptions<'_>) -> String {
-    let width = options.width.max(MIN_WIDTH);
-    let mut text = format!(
-        "{} compared with {}: {NOT_CONTROLLED_SHORT}\n",
-        second.name, first.name
-    );
-    for side in [first, second] {
-        let origin = match side.origin {
-            Origin::Imported => format!("imported: {NOT_CONTROLLED}"),
-            Origin::Measured => "measured in rounds, but not interleaved with the other run".to_owned(),
-        };
-        push_line(&mut text, &side.name, &origin, width);
-    }
-    push_line(&mut text, "verdict", "none: not controlled", width);
-    let columns = ["size", "variant", "metric", "first", "second", "difference"].map(str::to_owned);
-    let rows = pairs.iter().map(|pair| {
-        let metric = pair.first.metric;
-        vec![
-            size(pair),
-            variant(pair),
-            metric_name(metric).to_owned(),
-            format_values(metric, &pair.first.observed, noun(first)),
-            format_values(metric, &pair.second.observed, noun(second)),
-            format!(
-                "{}, {NOT_CONTROLLED_SHORT}",
-                difference_text(&pair.second.observed, &pair.first.observed)
-            ),
-        ]
-    });
-    let rows: Vec<_> = rows.collect();
-    printable(&(text + &super::text::lines(&columns, &rows, width))).into_owned()
+/// Comparison of two runs, at least one of which is imported.
+#[derive(Clone, Copy, Debug)]
+pub struct UncontrolledComparison<'a> {
+    /// The first run.
+    pub first: &'a Side,
+    /// The second run.
+    pub second: &'a Side,
+    /// Values of both runs.
+    pub pairs: &'a [Pair],
 }
 
-/// Renders the comparison as JSON.
-pub fn json(first: &Side, second: &Side, pairs: &[Pair]) -> Value {
+impl Subject for UncontrolledComparison<'_> {
+    fn document(&self) -> Document {
+        let Self { first, second, pairs } = self;
+        let side = |heading, side: &Side| {
+            let origin = match side.origin {
+                Origin::Imported => format!("imported: {NOT_CONTROLLED}"),
+                Origin::Measured => "measured in rounds, but not interleaved with the other run".to_owned(),
+            };
+            Fact::new(heading, format!("{}, {origin}", side.name))
+        };
+        let rows = pairs.iter().map(|pair| {
+            let metric = pair.first.metric;
+            let difference = difference_text(&pair.second.observed, &pair.first.observed);
+            Row::new([
+                size(pair),
+                variant(pair),
+                metric_name(metric).to_owned(),
+                format_values(metric, &pair.first.observed, noun(first)),
+                format_values(metric, &pair.second.observed, noun(second)),
+                format!("{difference}, {NOT_CONTROLLED_SHORT}"),
+            ])
+        });
+        let values = ["first", "second", "difference"].map(Column::sentences);
+        let columns = [Column::all(["size", "variant", "metric"]), values.into()].concat();
+        Document {
+            name: format!(
+                "{} compared with {}: {NOT_CONTROLLED_SHORT}",
+                second.name, first.name
+            ),
+            banners: vec![not_controlled()],
+            facts: vec![
+                side("first", first),
+                side("second", second),
+                Fact::new("verdict", NO_VERDICT),
+            ],
+            sections: vec![Section {
+                heading: "Values".to_owned(),
+                blocks: vec![Table::new("", columns, rows).into()],
+                ..Section::default()
+            }],
+            properties: properties(),
+            tests: vec![no_gate()],
+            ..Document::default()
+        }
+    }
+
+    fn json(&self) -> Result<String, RenderError> {
+        let text = serde_json::to_string_pretty(&value(self)).map_err(RenderError::failed)?;
+        Ok(format!("{}\n", printable_json(&text)))
+    }
+
+    fn csv(&self) -> Result<String, RenderError> {
+        let reason = "a comparison of two runs has no CSV report";
+        Err(RenderError::NoSuchReport { reason })
+    }
+
+    fn openmetrics(&self) -> Result<String, RenderError> {
+        let reason = "a comparison of two runs has no metrics";
+        Err(RenderError::NoSuchReport { reason })
+    }
+}
+
+/// The comparison as JSON.
+fn value(comparison: &UncontrolledComparison<'_>) -> Value {
+    let UncontrolledComparison { first, second, pairs } = comparison;
     let side = |side: &Side| json!({"run": side.name, "origin": side.origin});
     let value = |value: &SideValue| {
         json!({

@@ -28,7 +28,7 @@ const COLUMNS: [&str; 15] = [
 ///
 /// # Errors
 /// Returns an error if the CSV writer fails, which does not happen when writing to memory.
-pub fn render(run: &ImportedRun) -> Result<String, ::csv::Error> {
+pub(super) fn render(run: &ImportedRun) -> Result<String, ::csv::Error> {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     writer.write_record(COLUMNS)?;
     let names = run.manifest.variants();

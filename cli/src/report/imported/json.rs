@@ -10,7 +10,7 @@ use crate::report::csv::unit;
 ///
 /// # Errors
 /// Returns an error if serialization fails, which does not happen when writing to memory.
-pub fn render(run: &ImportedRun) -> Result<String, serde_json::Error> {
+pub(super) fn render(run: &ImportedRun) -> Result<String, serde_json::Error> {
     let manifest = &run.manifest;
     let names = manifest.variants();
     let values = run.values.iter().map(|value| {

@@ -1,69 +1,146 @@
-//! Verdicts of one scenario: one column for each variant, or one row for each variant if the columns do not fit.
+//! A table in text: columns, or a line for each row or result if the columns do not fit.
 
-use campaign::format;
-use campaign::plan::PlannedScenario;
-use comfy_table::{Attribute, Cell, Color, ContentArrangement, LineStyle, Table, TableStyle};
+use comfy_table::{Attribute, Cell as StyledCell, Color, ContentArrangement, LineStyle, TableStyle};
 use crds::printable::printable;
 
-use super::push_wrapped;
-use crate::report::Report;
-use crate::report::comparison::{BaselineText, ComparisonText, ResultClass};
+use super::{INDENT, TextOptions, note, push_wrapped};
+use crate::report::document::{Cell, Column, Detail, Layout, ResultClass, Row, Table};
 
-/// Minimum width of a column that contains comparisons.
-const MIN_COLUMN: usize = 22;
-/// Width of the size and baseline columns together.
+/// Minimum width of a column with the results of an arm.
+const MIN_RESULT: usize = 22;
+/// Width of the columns with the size and the baseline together.
 const FIXED: usize = 26;
-/// Indentation of every line.
-pub(super) const INDENT: &str = "  ";
+/// Number of columns of a matrix before those of the arms: the size and the baseline.
+const FIXED_COLUMNS: usize = 2;
 /// Maximum length of a reason in a cell, in characters. Longer reasons become notes below the table.
 const MAX_REASON_IN_CELL: usize = 100;
+/// Number of spaces between two columns, and before the first one. One of them is the column separator.
+const GAP: usize = 2;
+/// Minimum width of a column that contains sentences.
+const MIN_SENTENCE: usize = 24;
 /// Replaces spaces at which a cell must not wrap. The output contains normal spaces.
-pub(super) const NO_BREAK_SPACE: char = '\u{a0}';
+const NO_BREAK_SPACE: char = '\u{a0}';
 
 /// Table style with only a line under the header.
-pub(super) const PLAIN: TableStyle =
-    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+const PLAIN: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 /// Table style with a line under the header and light lines between rows, for rows with multi-line cells.
 const RULED: TableStyle = PLAIN.row_separator(LineStyle::none().fill('╌').junction('╌'));
 
-pub(super) fn render(report: &Report<'_>, index: usize, width: u16, color: bool) -> String {
-    let Some(scenario) = report.plan.scenarios.get(index) else {
-        return String::new();
-    };
-    let variants: Vec<usize> = report.variants().map(|(index, _)| index).collect();
-    let mut table = new_table(width, color);
-    let side_by_side = FIXED + variants.len() * MIN_COLUMN <= usize::from(width);
-    table.load_style(if side_by_side { RULED } else { PLAIN });
+/// Appends the title, the table and its notes.
+pub(super) fn render(text: &mut String, table: &Table, options: &TextOptions<'_>) {
+    if !table.title.is_empty() {
+        push_wrapped(text, INDENT, &table.title, options.width);
+    }
+    let columns: Vec<(usize, &Column)> = table.shown_columns(Detail::Detailed).collect();
+    let rows: Vec<Vec<&Cell>> = table
+        .shown_rows(Detail::Detailed)
+        .map(|row| cells(row, &columns))
+        .collect();
+    let titles: Vec<String> = columns
+        .iter()
+        .map(|(_, column)| printable(&column.title).into_owned())
+        .collect();
+    match table.layout {
+        Layout::Matrix => matrix(text, &titles, &rows, options),
+        Layout::Columns | Layout::Lines => {
+            let sentences: Vec<bool> = columns.iter().map(|(_, column)| column.has_sentences).collect();
+            plain(text, &titles, &sentences, &rows, options);
+        }
+    }
+    for shown in table.shown_notes(Detail::Detailed) {
+        note(text, shown, options.width);
+    }
+}
+
+fn cells<'a>(row: &'a Row, columns: &[(usize, &Column)]) -> Vec<&'a Cell> {
+    let cells = columns.iter().filter_map(|(index, _)| row.cells.get(*index));
+    cells.collect()
+}
+
+/// Appends a table whose cells do not wrap, apart from sentences; or a line for each row, if it does not fit.
+fn plain(
+    text: &mut String,
+    titles: &[String],
+    sentences: &[bool],
+    rows: &[Vec<&Cell>],
+    options: &TextOptions<'_>,
+) {
+    let rows: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| cell.line()).collect())
+        .collect();
+    if min_width(titles, sentences, &rows) > usize::from(options.width) {
+        for row in &rows {
+            let pairs = titles.iter().zip(row);
+            let pairs: Vec<String> = pairs.map(|(title, cell)| format!("{title} {cell}")).collect();
+            push_wrapped(text, &format!("{INDENT} "), &pairs.join(", "), options.width);
+        }
+        return;
+    }
+    let mut table = new_table(options, PLAIN);
+    table.set_header(titles);
+    for row in &rows {
+        table.add_row(row.iter().zip(sentences).map(|(cell, is_sentence)| {
+            let cell = printable(cell);
+            match is_sentence {
+                true => cell.split_whitespace().collect::<Vec<_>>().join(" "),
+                false => cell.replace(' ', &NO_BREAK_SPACE.to_string()),
+            }
+        }));
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((1, 0));
+    }
+    push_table(text, &table);
+}
+
+/// Smallest width at which no cell wraps, except sentences.
+fn min_width(titles: &[String], sentences: &[bool], rows: &[Vec<String>]) -> usize {
+    let columns = titles.iter().zip(sentences).enumerate();
+    let widths = columns.map(|(column, (title, is_sentence))| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        let longest = cells.map(|cell| cell.chars().count()).max().unwrap_or_default();
+        let longest = match is_sentence {
+            true => longest.min(MIN_SENTENCE),
+            false => longest,
+        };
+        longest.max(title.chars().count()) + GAP
+    });
+    INDENT.len() + widths.sum::<usize>()
+}
+
+/// Appends a matrix with a column for each arm, or with a row for each arm if the columns do not fit.
+fn matrix(text: &mut String, titles: &[String], rows: &[Vec<&Cell>], options: &TextOptions<'_>) {
+    let (fixed, arms) = titles.split_at(titles.len().min(FIXED_COLUMNS));
+    let is_side_by_side = FIXED + arms.len() * MIN_RESULT <= usize::from(options.width);
+    let mut table = new_table(options, if is_side_by_side { RULED } else { PLAIN });
     let mut notes = Notes::default();
-    match side_by_side {
-        true => columns(&mut table, report, index, scenario, &variants, &mut notes),
-        false => rows(&mut table, report, index, scenario, &variants, &mut notes),
+    match is_side_by_side {
+        true => {
+            table.set_header(titles);
+            for row in rows {
+                table.add_row(row.iter().map(|cell| styled(cell, &mut notes)));
+            }
+        }
+        false => {
+            table.set_header(fixed.iter().map(String::as_str).chain(["variant", "change"]));
+            for row in rows {
+                let (start, results) = row.split_at(row.len().min(FIXED_COLUMNS));
+                for (position, (arm, result)) in arms.iter().zip(results).enumerate() {
+                    let mut cells: Vec<StyledCell> = match position {
+                        0 => start.iter().map(|cell| styled(cell, &mut notes)).collect(),
+                        _ => start.iter().map(|_| StyledCell::new("")).collect(),
+                    };
+                    cells.extend([StyledCell::new(arm), styled(result, &mut notes)]);
+                    table.add_row(cells);
+                }
+            }
+        }
     }
-    let mut text = table_text(&table);
+    push_table(text, &table);
     for (number, note) in (1..).zip(&notes.texts) {
-        push_wrapped(&mut text, &format!("{INDENT}[{number}] "), note, width);
+        push_wrapped(text, &format!("{INDENT}[{number}] "), note, options.width);
     }
-    text
-}
-
-/// Creates an empty table for a terminal with `width` columns.
-pub(super) fn new_table(width: u16, color: bool) -> Table {
-    let mut table = Table::new();
-    table
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(width.saturating_sub(INDENT.len() as u16));
-    if color {
-        table.enforce_styling();
-    } else {
-        table.force_no_tty();
-    }
-    table
-}
-
-/// Renders `table` as indented lines.
-pub(super) fn table_text(table: &Table) -> String {
-    let line = |line: String| format!("{INDENT}{}\n", line.trim_end()).replace(NO_BREAK_SPACE, " ");
-    table.lines().map(line).collect()
 }
 
 /// Reasons that are too long for a cell. Each appears once below the table.
@@ -87,116 +164,98 @@ impl Notes {
     }
 }
 
-fn columns(
-    table: &mut Table,
-    report: &Report<'_>,
-    index: usize,
-    scenario: &PlannedScenario,
-    variants: &[usize],
-    notes: &mut Notes,
-) {
-    let headers = variants.iter().map(|arm| name(report, *arm));
-    table.set_header(
-        ["size".to_owned(), name(report, report.plan.baseline)]
-            .into_iter()
-            .chain(headers),
-    );
-    for size in &scenario.sizes {
-        let row = [
-            text_cell(&format::size(*size)),
-            baseline(report, index, scenario, *size, notes),
-        ];
-        let cells = variants
-            .iter()
-            .map(|arm| cell(comparison_text(report, index, scenario, *size, *arm), notes));
-        table.add_row(row.into_iter().chain(cells));
-    }
-}
-
-fn rows(
-    table: &mut Table,
-    report: &Report<'_>,
-    index: usize,
-    scenario: &PlannedScenario,
-    variants: &[usize],
-    notes: &mut Notes,
-) {
-    table.set_header(["size", &name(report, report.plan.baseline), "variant", "change"]);
-    for size in &scenario.sizes {
-        for (position, arm) in variants.iter().enumerate() {
-            let (size_cell, baseline) = match position {
-                0 => (
-                    text_cell(&format::size(*size)),
-                    baseline(report, index, scenario, *size, notes),
-                ),
-                _ => (Cell::new(""), Cell::new("")),
-            };
-            let result = cell(comparison_text(report, index, scenario, *size, *arm), notes);
-            table.add_row([size_cell, baseline, Cell::new(name(report, *arm)), result]);
-        }
-    }
-}
-
-/// Creates a cell with text that may quote a record. A style in it would remain in the report.
-fn text_cell(text: &str) -> Cell {
-    Cell::new(printable(text))
-}
-
-fn name(report: &Report<'_>, arm: usize) -> String {
-    report
-        .plan
-        .arms
-        .get(arm)
-        .map(|arm| printable(&arm.name).into_owned())
-        .unwrap_or_default()
-}
-
-fn baseline(
-    report: &Report<'_>,
-    index: usize,
-    scenario: &PlannedScenario,
-    size: u64,
-    notes: &mut Notes,
-) -> Cell {
-    match BaselineText::new(report, index, scenario, size) {
-        BaselineText::Invalid(reason) => {
-            let reason = notes.reason_or_reference(reason);
-            text_cell(&BaselineText::Invalid(reason).line()).fg(Color::Red)
-        }
-        measured @ BaselineText::Measured(_) => text_cell(&measured.line()),
-        unknown @ (BaselineText::BelowResolution | BaselineText::NotMeasured) => {
-            text_cell(&unknown.line()).add_attribute(Attribute::Dim)
-        }
-    }
-}
-
-fn comparison_text(
-    report: &Report<'_>,
-    index: usize,
-    scenario: &PlannedScenario,
-    size: u64,
-    arm: usize,
-) -> Option<ComparisonText> {
-    let comparisons = &report.evaluation.comparisons;
-    comparisons
-        .find(index, size, arm, scenario.primary)
-        .map(|comparison| ComparisonText::with_emulation_mark(report, comparison))
-}
-
-fn cell(text: Option<ComparisonText>, notes: &mut Notes) -> Cell {
-    let Some(mut text) = text else {
-        return Cell::new("not compared");
+/// Creates a cell. Its text may quote a record, and a style in it would remain in the report.
+fn styled(cell: &Cell, notes: &mut Notes) -> StyledCell {
+    let Cell::Result(result) = cell else {
+        return StyledCell::new(printable(&cell.line()));
     };
-    text.change = text
+    let mut result = result.clone();
+    result.change = result
         .change
         .map(|change| change.replace(' ', &NO_BREAK_SPACE.to_string()));
-    text.reason = text.reason.map(|reason| notes.reason_or_reference(reason));
-    let cell = text_cell(&text.line());
-    match text.class {
+    result.reason = result.reason.map(|reason| notes.reason_or_reference(reason));
+    let cell = StyledCell::new(printable(&result.line()));
+    match result.class {
         ResultClass::Improved => cell.fg(Color::Green),
         ResultClass::Regressed | ResultClass::Invalid => cell.fg(Color::Red),
         ResultClass::Inconclusive | ResultClass::NotEngaged | ResultClass::Suspect => cell.fg(Color::Yellow),
         ResultClass::NotApplicable => cell.add_attribute(Attribute::Dim),
         ResultClass::NoChange => cell,
+    }
+}
+
+/// Creates an empty table for a terminal.
+fn new_table(options: &TextOptions<'_>, style: TableStyle) -> comfy_table::Table {
+    let mut table = comfy_table::Table::new();
+    table
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(options.width.saturating_sub(INDENT.len() as u16))
+        .load_style(style);
+    match options.color {
+        true => table.enforce_styling(),
+        false => table.force_no_tty(),
+    };
+    table
+}
+
+/// Appends `table` as indented lines.
+fn push_table(text: &mut String, table: &comfy_table::Table) {
+    let line = |line: String| format!("{INDENT}{}\n", line.trim_end()).replace(NO_BREAK_SPACE, " ");
+    text.extend(table.lines().map(line));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::document::Note;
+
+    fn rendered(table: &Table, width: u16) -> String {
+        let mut text = String::new();
+        let options = TextOptions {
+            width,
+            ..TextOptions::default()
+        };
+        render(&mut text, table, &options);
+        let fits = text
+            .lines()
+            .all(|line| line.chars().count() <= usize::from(width));
+        assert!(fits, "{text}");
+        text
+    }
+
+    #[test]
+    fn rows_become_lines_if_the_columns_do_not_fit() {
+        let table = Table {
+            title: "successful calls".to_owned(),
+            columns: Column::all(["test", "arm", "mean"]),
+            rows: vec![Row::new([
+                "small_int".to_owned(),
+                "x".repeat(40),
+                "12.3 us".to_owned(),
+            ])],
+            notes: vec![Note::new("", "A note.", Detail::Brief)],
+            ..Table::default()
+        };
+        let wide = rendered(&table, 64);
+        assert!(
+            wide.contains("test ") && wide.contains("12.3 us\n  A note.\n"),
+            "{wide}"
+        );
+        let narrow = rendered(&table, 60);
+        assert!(narrow.contains("   test small_int, arm\n   xxxx"), "{narrow}");
+        assert!(narrow.contains("xxxx, mean 12.3 us\n"), "{narrow}");
+    }
+
+    #[test]
+    fn sentences_wrap_in_their_column() {
+        let table = Table {
+            title: "failed calls".to_owned(),
+            columns: vec![Column::new("test"), Column::sentences("error")],
+            rows: vec![Row::new(["small_int".to_owned(), "four\n".repeat(30)])],
+            ..Table::default()
+        };
+        let text = rendered(&table, 60);
+        assert!(text.contains("small_int  four four"), "{text}");
+        assert!(text.lines().count() > 5, "{text}");
     }
 }
