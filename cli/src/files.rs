@@ -8,7 +8,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// Returns the error of the operating system, for example if the disk is full.
-pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = path.with_extension("new");
     let replaced = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
     if replaced.is_err() {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// Value that differs between two JSON values.
 #[derive(Clone, Debug, PartialEq)]
-pub struct JsonDifference<'a> {
+pub(crate) struct JsonDifference<'a> {
     /// Path of the value, such as `spec.sizes[1]`.
     pub path: String,
     /// The first value; `None` if it is unset or null.
@@ -15,7 +15,11 @@ pub struct JsonDifference<'a> {
 
 /// Returns the values below `path` that differ between `first` and `second`, in the order of `first`. Objects and arrays
 /// are compared item by item.
-pub fn json_differences<'a>(path: &str, first: &'a Value, second: &'a Value) -> Vec<JsonDifference<'a>> {
+pub(crate) fn json_differences<'a>(
+    path: &str,
+    first: &'a Value,
+    second: &'a Value,
+) -> Vec<JsonDifference<'a>> {
     let mut found = Vec::new();
     collect(path.to_owned(), Some(first), Some(second), &mut found);
     found

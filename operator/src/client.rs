@@ -38,7 +38,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Error creating the clients for the API server.
 #[derive(Debug, Snafu)]
-pub enum ClientError {
+pub(crate) enum ClientError {
     /// No usable kubeconfig or service account was found.
     #[snafu(display("{}", describe_config(source)))]
     Config {

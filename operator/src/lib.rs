@@ -1,12 +1,13 @@
 //! The operator: the BenchmarkRun controller, its process and its metrics.
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 
-pub mod cause;
-pub mod client;
+mod cause;
+mod client;
 pub mod commands;
 pub mod connection;
 mod events;
-pub mod manager;
+mod manager;
 pub mod metrics;
 pub mod options;
 mod readiness;

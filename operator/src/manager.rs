@@ -15,7 +15,7 @@ use std::time::Duration;
 use snafu::{ResultExt, Snafu};
 use tracing::{info, warn};
 
-pub use leader::LeaderError;
+pub(crate) use leader::LeaderError;
 
 use crate::client::{self, ClientError};
 use crate::metrics::operator::{Metrics, MetricsError};
@@ -33,7 +33,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Error that prevents the operator from starting or makes it stop.
 #[derive(Debug, Snafu)]
-pub enum OperatorError {
+pub(crate) enum OperatorError {
     /// The async runtime could not be started.
     #[snafu(display("failed to start the async runtime: {source}"))]
     Runtime {
@@ -89,7 +89,7 @@ const DNS_THREADS: usize = 2;
 /// # Errors
 /// Returns an error if the operator cannot start, loses leadership, or fails. The process must then exit and be
 /// restarted.
-pub fn run(options: Options) -> Result<(), OperatorError> {
+pub(crate) fn run(options: Options) -> Result<(), OperatorError> {
     telemetry::start(options.log_format);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -4,16 +4,16 @@
 //! When the operator receives a run, it stores the run's values as compact [`RunValues`]. They are formatted on
 //! request, for the operator's `/metrics` endpoint and for `fabricbench report --format openmetrics`.
 
-pub mod definition;
+mod definition;
 pub mod exposition;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod from_run;
 pub mod limits;
-pub mod markdown;
-pub mod operator;
+pub(crate) mod markdown;
+pub(crate) mod operator;
 pub mod results;
-pub mod values;
+mod values;
 
 pub use definition::{Definition, Kind, Label};
 pub use limits::{SelectedRun, SeriesLimits, select};

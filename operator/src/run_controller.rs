@@ -5,8 +5,8 @@
 //! registers the run's placement request, [`decide`] chooses the next [`action`], and `execute` executes it, using the
 //! objects built by [`build`]. The status persists the [`execution_state`] between reconciliations.
 
-pub mod action;
-pub mod admission;
+mod action;
+mod admission;
 mod analyze;
 mod apply;
 pub mod attempt_id;
@@ -15,21 +15,21 @@ mod claims;
 mod compute;
 mod context;
 mod controller;
-pub mod decide;
+mod decide;
 mod error;
 mod execute;
-pub mod execution_state;
+mod execution_state;
 mod follow_logs;
 mod observe;
 pub mod observed;
-pub mod policy_check;
-pub mod preflight;
+mod policy_check;
+mod preflight;
 mod queue;
 mod recompute;
 mod reconcile;
 pub mod record_chain;
 mod records;
-pub mod reservations;
+mod reservations;
 mod reserve;
 mod session;
 mod snapshot;
@@ -38,7 +38,7 @@ mod store;
 mod unreadable;
 mod update_status;
 
-pub use controller::ControllerError;
+pub(crate) use controller::ControllerError;
 pub(crate) use controller::run;
 pub use recompute::{recomputed, recomputed_rejection};
 pub use records::RecordStore;

@@ -8,14 +8,14 @@ use tracing::info;
 
 /// Receiver of the shutdown request. Every clone receives the request.
 #[derive(Clone, Debug)]
-pub struct Shutdown(watch::Receiver<bool>);
+pub(crate) struct Shutdown(watch::Receiver<bool>);
 
 impl Shutdown {
     /// Installs handlers for SIGTERM and SIGINT.
     ///
     /// # Errors
     /// Returns an error if the signal handlers cannot be installed.
-    pub fn listen() -> io::Result<Self> {
+    pub(crate) fn listen() -> io::Result<Self> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let (sender, receiver) = watch::channel(false);
@@ -33,7 +33,7 @@ impl Shutdown {
     }
 
     /// Waits until shutdown is requested.
-    pub async fn requested(&mut self) {
+    pub(crate) async fn requested(&mut self) {
         if self.0.wait_for(|requested| *requested).await.is_err() {
             std::future::pending::<()>().await;
         }

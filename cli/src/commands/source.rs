@@ -10,7 +10,7 @@ use operator::run_controller::RunKey;
 
 /// Location of a run, as given on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub(super) enum Source {
     /// Output directory of `fabricbench run`.
     Directory(PathBuf),
     /// BenchmarkRun in the current kubeconfig context.

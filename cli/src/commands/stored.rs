@@ -18,7 +18,7 @@ use crate::imported::directory::is_imported;
 
 /// Run with its evaluation.
 #[derive(Debug)]
-pub struct StoredRun {
+pub(super) struct StoredRun {
     /// Run, as read from its source.
     pub run: BenchmarkRun,
     /// Plan, computed from the run's spec.
@@ -32,7 +32,7 @@ impl StoredRun {
     ///
     /// # Errors
     /// Returns an error if the run is missing or invalid.
-    pub fn load(source: &Source) -> Result<Self, Failure> {
+    pub(super) fn load(source: &Source) -> Result<Self, Failure> {
         match source {
             Source::Directory(path) if is_imported(path) => Err(Failure::invalid_input(format!(
                 "{source} is an imported run: it has no plan, no rounds and no verdicts. It can be used only with \
@@ -48,7 +48,7 @@ impl StoredRun {
     /// # Errors
     /// Returns an error if the run is missing, invalid or incomplete, or its records may differ from the measured
     /// records.
-    pub fn load_complete(source: &Source) -> Result<Self, Failure> {
+    pub(super) fn load_complete(source: &Source) -> Result<Self, Failure> {
         let stored = Self::load(source)?;
         if let Some(change) = stored.evaluation.changed_records {
             return Err(Failure::incomplete(change));

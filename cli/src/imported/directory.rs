@@ -36,7 +36,7 @@ pub enum DirectoryError {
     },
     /// The path is a directory or a device.
     #[snafu(display("{} is not a regular file. Write the log to a file first", path.display()))]
-    NotAFile {
+    NoFile {
         /// Path that is not a regular file.
         path: PathBuf,
     },
@@ -252,7 +252,7 @@ fn log_path(directory: &Path, index: usize) -> PathBuf {
 fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, DirectoryError> {
     // Opening a named pipe would wait for its writer.
     let metadata = fs::metadata(path).context(IoSnafu { path })?;
-    ensure!(metadata.is_file(), NotAFileSnafu { path });
+    ensure!(metadata.is_file(), NoFileSnafu { path });
     let mut bytes = Vec::new();
     let file = File::open(path).context(IoSnafu { path })?;
     let read = file.take(limit as u64 + 1).read_to_end(&mut bytes);

@@ -11,7 +11,7 @@ use crds::v1alpha1::Metric;
 use super::{ImportedRunError, Manifest, OtherTestSnafu, StoredLog};
 
 /// Metrics of a tool, in report order.
-pub const METRICS: [Metric; 2] = [Metric::ReportedLatency, Metric::ReportedBandwidth];
+pub(super) const METRICS: [Metric; 2] = [Metric::ReportedLatency, Metric::ReportedBandwidth];
 
 /// Maximum number of settings in a warning.
 const MAX_DIFFERENCES: usize = 8;
@@ -105,7 +105,7 @@ impl Value {
 }
 
 /// Formats a size for display.
-pub fn size_text(size: Option<u64>) -> String {
+pub(super) fn size_text(size: Option<u64>) -> String {
     size.map_or_else(|| "not printed".to_owned(), format::size)
 }
 

@@ -15,7 +15,7 @@ use super::event::Event;
 /// Records whether this process has received SIGINT or SIGTERM. While this value exists, the signals do not terminate
 /// the process.
 #[derive(Debug)]
-pub struct Interrupt {
+pub(crate) struct Interrupt {
     signaled: Arc<AtomicBool>,
     gang: Arc<Mutex<Option<SyncSender<Event>>>>,
     handle: Handle,
@@ -27,7 +27,7 @@ impl Interrupt {
     ///
     /// # Errors
     /// Returns an error if a handler cannot be installed.
-    pub fn listen() -> io::Result<Self> {
+    pub(crate) fn listen() -> io::Result<Self> {
         let signaled = Arc::new(AtomicBool::new(false));
         // The signal handler itself sets the flag, so the flag is set even before the listener thread runs.
         for signal in [SIGINT, SIGTERM] {
@@ -55,7 +55,7 @@ impl Interrupt {
     }
 
     /// Whether a signal was received.
-    pub fn is_signaled(&self) -> bool {
+    pub(crate) fn is_signaled(&self) -> bool {
         self.signaled.load(Ordering::SeqCst)
     }
 

@@ -22,7 +22,7 @@ pub(super) const MAX_PLANNED_BYTES: u64 = 1024 * 1024 * 1024;
 /// attempts.
 const MAX_RECORDS_BYTES: u64 = 4 * MAX_PLANNED_BYTES;
 /// Name of the record file, in the run directory and in a run's status.
-pub const RECORDS_FILE: &str = "records.jsonl";
+pub(crate) const RECORDS_FILE: &str = "records.jsonl";
 /// Size of the chunks in which a record file is read.
 const CHUNK_BYTES: usize = 1024 * 1024;
 /// Maximum size of a `run.json` that is read, in bytes. It exceeds the size limit of Kubernetes objects.
@@ -30,7 +30,7 @@ const MAX_RUN_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Error using a run directory.
 #[derive(Debug, Snafu)]
-pub enum OutputError {
+pub(crate) enum OutputError {
     /// A file or directory could not be read or written.
     #[snafu(display("{}: {}", path.display(), with_remedy(source)))]
     Io {
@@ -127,7 +127,7 @@ fn parent(path: &Path) -> &Path {
 
 /// Directory of a run.
 #[derive(Clone, Debug)]
-pub struct RunDirectory {
+pub(crate) struct RunDirectory {
     path: PathBuf,
 }
 
@@ -136,7 +136,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// Returns an error if the directory cannot be created, already contains records or is locked by another process.
-    pub fn create(path: &Path) -> Result<(Self, RecordFile), OutputError> {
+    pub(crate) fn create(path: &Path) -> Result<(Self, RecordFile), OutputError> {
         let directory = Self {
             path: path.to_owned(),
         };
@@ -150,7 +150,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// Returns an error if `path` contains no `run.json`.
-    pub fn open(path: &Path) -> Result<Self, OutputError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, OutputError> {
         let directory = Self {
             path: path.to_owned(),
         };
@@ -165,7 +165,7 @@ impl RunDirectory {
     }
 
     /// Returns all run directories in `path`, sorted by name. Returns an empty list if `path` cannot be read.
-    pub fn find_all(path: &Path) -> Vec<Self> {
+    pub(crate) fn find_all(path: &Path) -> Vec<Self> {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
         paths.sort();
@@ -173,22 +173,22 @@ impl RunDirectory {
     }
 
     /// Path to the directory.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Path of `records.jsonl`, which contains the record streams as received.
-    pub fn records_path(&self) -> PathBuf {
+    pub(crate) fn records_path(&self) -> PathBuf {
         self.path.join(RECORDS_FILE)
     }
 
     /// Path of `run.json`, which contains the BenchmarkRun with its status, as in a cluster.
-    pub fn run_path(&self) -> PathBuf {
+    pub(crate) fn run_path(&self) -> PathBuf {
         self.path.join("run.json")
     }
 
     /// Path of `report.html`.
-    pub fn report_path(&self) -> PathBuf {
+    pub(crate) fn report_path(&self) -> PathBuf {
         self.path.join("report.html")
     }
 
@@ -197,7 +197,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// Returns an error if the file cannot be read or is too large.
-    pub fn read_records(&self, mut consume: impl FnMut(&[u8])) -> Result<(), OutputError> {
+    pub(crate) fn read_records(&self, mut consume: impl FnMut(&[u8])) -> Result<(), OutputError> {
         let path = self.records_path();
         let mut file = match File::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -221,7 +221,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// Returns an error if the file cannot be read or is not a valid BenchmarkRun.
-    pub fn read_run(&self) -> Result<BenchmarkRun, OutputError> {
+    pub(crate) fn read_run(&self) -> Result<BenchmarkRun, OutputError> {
         let path = self.run_path();
         let value = self.read_json()?;
         for (field, expected) in [
@@ -242,7 +242,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// Returns an error if the file cannot be read or is not JSON.
-    pub fn read_status(&self) -> Result<Value, OutputError> {
+    pub(crate) fn read_status(&self) -> Result<Value, OutputError> {
         Ok(self.read_json()?["status"].take())
     }
 
@@ -256,7 +256,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// Returns an error if the file cannot be written.
-    pub fn write_run(&self, run: &BenchmarkRun) -> Result<(), OutputError> {
+    pub(crate) fn write_run(&self, run: &BenchmarkRun) -> Result<(), OutputError> {
         let path = self.run_path();
         let mut text = serde_json::to_vec_pretty(run)
             .map_err(io::Error::from)
@@ -269,7 +269,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// Returns an error if the file cannot be written.
-    pub fn write_report(&self, html: &str) -> Result<(), OutputError> {
+    pub(crate) fn write_report(&self, html: &str) -> Result<(), OutputError> {
         let path = self.report_path();
         files::replace(&path, html.as_bytes()).context(IoSnafu { path })
     }
@@ -278,7 +278,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// Returns an error if the file cannot be opened or another process has locked it.
-    pub fn lock_records(&self) -> Result<RecordFile, OutputError> {
+    pub(crate) fn lock_records(&self) -> Result<RecordFile, OutputError> {
         let path = self.records_path();
         let opened = OpenOptions::new()
             .create(true)
@@ -296,7 +296,7 @@ impl RunDirectory {
 
 /// `records.jsonl`, opened for appending and locked by this process.
 #[derive(Debug)]
-pub struct RecordFile {
+pub(crate) struct RecordFile {
     file: File,
     path: PathBuf,
 }
@@ -306,7 +306,7 @@ impl RecordFile {
     ///
     /// # Errors
     /// Returns an error if the file cannot be read or written.
-    pub fn terminate_incomplete_line(&mut self) -> Result<(), OutputError> {
+    pub(crate) fn terminate_incomplete_line(&mut self) -> Result<(), OutputError> {
         let Some(last) = self.length()?.checked_sub(1) else {
             return Ok(());
         };
@@ -325,7 +325,7 @@ impl RecordFile {
     ///
     /// # Errors
     /// Returns an error if the line cannot be written. Earlier lines are kept.
-    pub fn append(&mut self, line: &str) -> Result<(), OutputError> {
+    pub(crate) fn append(&mut self, line: &str) -> Result<(), OutputError> {
         let path = &self.path;
         self.file
             .write_all(format!("{line}\n").as_bytes())
@@ -336,7 +336,7 @@ impl RecordFile {
     ///
     /// # Errors
     /// Returns an error if the operating system reports an error.
-    pub fn sync(&self) -> Result<(), OutputError> {
+    pub(crate) fn sync(&self) -> Result<(), OutputError> {
         self.file.sync_data().context(IoSnafu { path: &self.path })
     }
 }

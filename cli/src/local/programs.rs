@@ -14,7 +14,7 @@ const SEARCH_PATH: &str = "PATH";
 
 /// A warning for each program of a command that a run on this machine would not find. Empty for arms with images, which
 /// contain their own programs.
-pub fn program_notes(plan: &Plan) -> Vec<Note> {
+pub(crate) fn program_notes(plan: &Plan) -> Vec<Note> {
     let arms = || plan.arms.iter().filter(|arm| arm.control.is_none());
     if arms().any(|arm| arm.image.is_some()) {
         return Vec::new();

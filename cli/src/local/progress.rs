@@ -12,7 +12,7 @@ use operator::terminal::{is_error_terminal, print_error};
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Progress of one run.
-pub struct Progress {
+pub(super) struct Progress {
     bar: ProgressBar,
     plain: Option<PlainProgress>,
 }
@@ -25,7 +25,7 @@ struct PlainProgress {
 
 impl Progress {
     /// Starts the progress display for the run `name`. `done` of its `total` blocks have already been measured.
-    pub fn start(name: &str, done: u64, total: u64) -> Self {
+    pub(super) fn start(name: &str, done: u64, total: u64) -> Self {
         let terminal = is_error_terminal();
         let target = if terminal {
             ProgressDrawTarget::stderr()
@@ -55,12 +55,12 @@ impl Progress {
     }
 
     /// Sets the number of blocks that the run needs.
-    pub fn set_total(&mut self, total: u64) {
+    pub(super) fn set_total(&mut self, total: u64) {
         self.bar.set_length(total);
     }
 
     /// Sets the number of measured blocks and the current activity.
-    pub fn update(&mut self, done: u64, activity: &str) {
+    pub(super) fn update(&mut self, done: u64, activity: &str) {
         self.bar.set_position(done);
         self.bar.set_message(printable_line(activity).into_owned());
         let total = self.bar.length().unwrap_or(0);
@@ -75,7 +75,7 @@ impl Progress {
     }
 
     /// Prints a message while the run is in progress.
-    pub fn note(&self, text: &str) {
+    pub(super) fn note(&self, text: &str) {
         if self.plain.is_some() {
             print_error(text);
         } else {
@@ -84,7 +84,7 @@ impl Progress {
     }
 
     /// Removes the progress bar.
-    pub fn finish(self) {
+    pub(super) fn finish(self) {
         self.bar.finish_and_clear();
     }
 }

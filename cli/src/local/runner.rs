@@ -10,10 +10,10 @@ const RUNNER_NAME: &str = "fabricbench-runner";
 
 /// Error finding the runner binary.
 #[derive(Debug, Snafu)]
-pub enum RunnerError {
+pub(crate) enum RunnerError {
     /// The given path is not a file.
     #[snafu(display("--runner {}: no such file", path.display()))]
-    NotAFile {
+    NoFile {
         /// The given path.
         path: PathBuf,
     },
@@ -36,10 +36,10 @@ pub enum RunnerError {
 ///
 /// # Errors
 /// Returns an error if no runner is found, or the binary at `path` is not a runner.
-pub fn find_runner(path: Option<&Path>) -> Result<PathBuf, RunnerError> {
+pub(crate) fn find_runner(path: Option<&Path>) -> Result<PathBuf, RunnerError> {
     if let Some(path) = path {
         let absolute = path.canonicalize().ok().filter(|path| path.is_file());
-        let absolute = absolute.ok_or_else(|| RunnerError::NotAFile {
+        let absolute = absolute.ok_or_else(|| RunnerError::NoFile {
             path: path.to_owned(),
         })?;
         return match verify_is_runner(&absolute) {

@@ -25,7 +25,7 @@ const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
 /// Notes about the variables in which arms differ from the baseline. `runner` is the path of the runner, or the reason
 /// that there is none.
-pub fn variable_notes(plan: &Plan, runner: Result<&Path, String>) -> Vec<Note> {
+pub(crate) fn variable_notes(plan: &Plan, runner: Result<&Path, String>) -> Vec<Note> {
     let Some(baseline) = plan.arms.get(plan.baseline) else {
         return Vec::new();
     };

@@ -10,7 +10,7 @@ use crate::options::Namespaces;
 
 /// Namespaces that a subcommand is limited to.
 #[derive(Debug, Args)]
-pub struct NamespaceFlag {
+pub(super) struct NamespaceFlag {
     /// Namespace of the runs. Can be repeated. Defaults to all namespaces.
     #[arg(
         long = "namespace",
@@ -24,7 +24,7 @@ pub struct NamespaceFlag {
 impl NamespaceFlag {
     /// # Errors
     /// Returns an error if a name is not valid.
-    pub fn namespaces(&self) -> Result<Namespaces, Failure> {
+    pub(super) fn namespaces(&self) -> Result<Namespaces, Failure> {
         let names: BTreeSet<String> = self.names.iter().cloned().collect();
         for name in &names {
             check_name("--namespace", name, ", or omit the flag for all namespaces")?;
@@ -40,7 +40,7 @@ impl NamespaceFlag {
 ///
 /// # Errors
 /// Returns an error if it is not.
-pub fn check_name(flag: &str, name: &str, hint: &str) -> Result<(), Failure> {
+pub(super) fn check_name(flag: &str, name: &str, hint: &str) -> Result<(), Failure> {
     match is_label(name, MAX_LABEL) {
         true => Ok(()),
         false => Err(Failure::invalid_input(format!(

@@ -36,7 +36,7 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Error returned if this replica is not, or is no longer, the leader.
 #[derive(Debug, Snafu)]
-pub enum LeaderError {
+pub(crate) enum LeaderError {
     /// The service account is not permitted to use the Lease. This error is permanent.
     #[snafu(display(
         "cannot use the Lease {lease}: {source}. Grant the service account the verbs get, create and update on leases.coordination.k8s.io"

@@ -3,7 +3,7 @@
 use super::{Definition, Label, operator, results};
 
 /// Formats the definitions of all Prometheus metrics as Markdown.
-pub fn tables() -> String {
+pub(crate) fn tables() -> String {
     let results = results::all().map(|metric| metric.definition);
     format!(
         "## Results: `/metrics` of the operator, `fabricbench report --format openmetrics`\n\n{}\n## The operator itself\n\n{}",

@@ -3,13 +3,13 @@
 mod category;
 mod registry;
 
-pub use category::Category;
-pub use registry::{Metrics, MetricsError};
+pub(crate) use category::Category;
+pub(crate) use registry::{Metrics, MetricsError};
 
 use super::{Definition, Kind, Label};
 
 /// All operator metrics, in documentation order.
-pub const ALL: [Definition; 14] = [
+pub(crate) const ALL: [Definition; 14] = [
     LEADING,
     QUEUE_DEPTH,
     RUNS_BACKING_OFF,
@@ -27,28 +27,28 @@ pub const ALL: [Definition; 14] = [
 ];
 
 /// Whether this replica is the leader.
-pub const LEADING: Definition = gauge(
+pub(crate) const LEADING: Definition = gauge(
     "fabricbench_leading",
     "",
     "Whether this replica is the leader: 1 or 0",
 );
 
 /// Number of runs waiting for reconciliation.
-pub const QUEUE_DEPTH: Definition = gauge(
+pub(crate) const QUEUE_DEPTH: Definition = gauge(
     "fabricbench_queue_depth",
     "runs",
     "Number of runs waiting for reconciliation",
 );
 
 /// Number of runs waiting to be retried after an error.
-pub const RUNS_BACKING_OFF: Definition = gauge(
+pub(crate) const RUNS_BACKING_OFF: Definition = gauge(
     "fabricbench_runs_backing_off",
     "runs",
     "Number of runs waiting to be retried after an error",
 );
 
 /// Duration of reconciliations.
-pub const RECONCILE_DURATION: Definition = Definition {
+pub(crate) const RECONCILE_DURATION: Definition = Definition {
     name: "fabricbench_reconcile_duration_seconds",
     kind: Kind::Histogram,
     unit: "seconds",
@@ -57,7 +57,7 @@ pub const RECONCILE_DURATION: Definition = Definition {
 };
 
 /// Number of failed reconciliations.
-pub const RECONCILE_ERRORS: Definition = Definition {
+pub(crate) const RECONCILE_ERRORS: Definition = Definition {
     name: "fabricbench_reconcile_errors_total",
     kind: Kind::Counter,
     unit: "reconciliations",
@@ -69,7 +69,7 @@ pub const RECONCILE_ERRORS: Definition = Definition {
 };
 
 /// Latency of requests to the API server.
-pub const API_REQUEST_DURATION: Definition = Definition {
+pub(crate) const API_REQUEST_DURATION: Definition = Definition {
     name: "fabricbench_api_request_duration_seconds",
     kind: Kind::Histogram,
     unit: "seconds",
@@ -87,7 +87,7 @@ pub const API_REQUEST_DURATION: Definition = Definition {
 };
 
 /// Number of computed statuses.
-pub const STATUS_UPDATES: Definition = Definition {
+pub(crate) const STATUS_UPDATES: Definition = Definition {
     name: "fabricbench_status_updates_total",
     kind: Kind::Counter,
     unit: "statuses",

@@ -10,8 +10,8 @@ pub(super) mod run;
 use crds::v1alpha1::{ConditionType, FabricProof, Outcome, State};
 
 pub(super) use names::NameTable;
-pub use names::Names;
-pub use row::{ArmValues, ComparisonValues, OPTIMIZATIONS, PairValues, Row};
+pub(super) use names::Names;
+pub(super) use row::{ArmValues, ComparisonValues, OPTIMIZATIONS, PairValues, Row};
 
 /// Metric values of one run.
 #[derive(Clone, Debug, PartialEq)]

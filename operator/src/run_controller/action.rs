@@ -9,7 +9,7 @@ use super::execution_state::ExecutionState;
 
 /// A decision about a run: the next action and the content of the status.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Decision {
+pub(super) struct Decision {
     /// The next action.
     pub action: Action,
     /// The phase for the status; `None` leaves the status unchanged. The evaluation may turn `Complete` into `Failed`
@@ -21,7 +21,7 @@ pub struct Decision {
 
 /// Why the pods of a run cannot be cleaned up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CleanupBlocked {
+pub(super) struct CleanupBlocked {
     /// Reason of the `CleanupBlocked` condition.
     pub reason: Reason,
     /// Message that names the pod and the remedy.
@@ -30,7 +30,7 @@ pub struct CleanupBlocked {
 
 /// The next action. Every action is idempotent, because it is repeated after a crash.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Action {
+pub(super) enum Action {
     /// Wait for a change, or until a given time.
     Wait {
         /// Time at which the decision changes even if nothing else changes.

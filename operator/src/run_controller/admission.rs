@@ -12,24 +12,24 @@ use jiff::Timestamp;
 use super::store::RunKey;
 
 /// Time without progress after which a gang that is only partly placed loses its place.
-pub const PLACE_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const PLACE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time without progress after which a gang that is placed but has not started loses its place. Nodes may have to pull
 /// large images.
-pub const START_TIMEOUT: Duration = Duration::from_secs(300);
+pub(super) const START_TIMEOUT: Duration = Duration::from_secs(300);
 /// Time after which other runs no longer respect the turn of a run that has lost its place, even if its gang could not
 /// be removed.
-pub const RELEASE_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const RELEASE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Delay after the first lost place, which doubles with each further one. It is longer than the grace period of a pod, so
 /// that another gang can use the nodes in the meantime.
 const FIRST_RETRY_DELAY: Duration = Duration::from_secs(60);
 /// Number of runs ahead of a run from which its message does not say who is next, and it is not told about every turn.
 /// Otherwise each turn would change the statuses of all waiting runs.
-pub const MANY_AHEAD: usize = 4;
+pub(super) const MANY_AHEAD: usize = 4;
 /// Maximum delay after a lost place.
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(600);
 
 /// Returns the time for which a run that has lost its place `lost_places` times in a row does not request another one.
-pub fn retry_delay(lost_places: u32) -> Duration {
+pub(super) fn retry_delay(lost_places: u32) -> Duration {
     let doublings = lost_places.saturating_sub(1).min(16);
     FIRST_RETRY_DELAY
         .saturating_mul(1 << doublings)
@@ -38,7 +38,7 @@ pub fn retry_delay(lost_places: u32) -> Duration {
 
 /// The part of a run's placement that affects other runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlacementRequest {
+pub(super) struct PlacementRequest {
     /// Namespace and name of the run.
     pub run: RunKey,
     /// UID of the run.
@@ -68,7 +68,7 @@ pub struct PlacementRequest {
 
 /// Stage of a run's placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlacementStage {
+pub(super) enum PlacementStage {
     /// The run needs no nodes now: it is finished or suspended, its Job is waiting for admission by a queue, or its
     /// next gang is delayed by something other than another run.
     Idle,
@@ -86,7 +86,7 @@ pub enum PlacementStage {
 
 impl PlacementStage {
     /// Time without progress after which a gang in this stage loses its place if other runs need its nodes.
-    pub fn timeout(self) -> Option<Duration> {
+    pub(super) fn timeout(self) -> Option<Duration> {
         match self {
             Self::Placing => Some(PLACE_TIMEOUT),
             Self::Starting => Some(START_TIMEOUT),
@@ -96,11 +96,11 @@ impl PlacementStage {
 }
 
 /// Time of the last turn of each namespace.
-pub type Turns = BTreeMap<String, Timestamp>;
+pub(super) type Turns = BTreeMap<String, Timestamp>;
 
 /// What the other runs mean for one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Standing<'a> {
+pub(super) struct Standing<'a> {
     /// The run that must place its gang first.
     pub precedes: Option<&'a PlacementRequest>,
     /// Number of runs that must place their gangs first, at most [`MANY_AHEAD`].
@@ -117,7 +117,7 @@ pub struct Standing<'a> {
 }
 
 /// Returns what `others` mean for `own` at `now`. `turns` are the last turns of all namespaces.
-pub fn standing<'a>(
+pub(super) fn standing<'a>(
     own: &PlacementRequest,
     others: impl IntoIterator<Item = &'a PlacementRequest>,
     turns: &Turns,
@@ -138,7 +138,7 @@ pub fn standing<'a>(
 }
 
 /// Returns the runs that wait for their turn with fewer than [`MANY_AHEAD`] runs ahead of them.
-pub fn next_in_turn<'a>(
+pub(super) fn next_in_turn<'a>(
     requests: impl IntoIterator<Item = &'a PlacementRequest>,
     turns: &Turns,
     now: Timestamp,

@@ -28,7 +28,7 @@ use crate::metrics::operator::Category;
 
 /// Error creating or deleting an object.
 #[derive(Debug, Snafu)]
-pub enum ApplyError {
+pub(super) enum ApplyError {
     /// An object with the same name belongs to another owner or plan, or is being deleted.
     #[snafu(display(
         "{kind} {name} already exists and does not belong to this run and plan. Delete it or create a new run"

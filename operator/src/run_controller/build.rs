@@ -4,16 +4,16 @@
 //! A worker pod has no service account token, no privileges, and a read-only root file system. Its resources are the
 //! same in every arm, except for the devices that the arm claims.
 
-pub mod affinity;
-pub mod claims;
-pub mod config_map;
+pub(super) mod affinity;
+pub(super) mod claims;
+mod config_map;
 mod image;
 mod job;
 pub mod labels;
 mod library;
 pub mod names;
 mod pod;
-pub mod resources;
+pub(super) mod resources;
 mod runner_volume;
 mod security;
 mod service;

@@ -42,7 +42,7 @@ pub(super) const NO_PREFLIGHT: &str = "the operator is not permitted to read nod
 
 /// Error that stops the controller.
 #[derive(Debug, Snafu)]
-pub enum ControllerError {
+pub(crate) enum ControllerError {
     /// A watch ended, although watches restart after every failure.
     #[snafu(display("a watch ended unexpectedly"))]
     WatchEnded,

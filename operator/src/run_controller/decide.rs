@@ -35,7 +35,7 @@ use waiting::Waiting;
 pub(super) const POD_LIST_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Decides the next action for a run. `now` has whole seconds, like the times in the status.
-pub fn decide(
+pub(super) fn decide(
     policy: &RunPolicyView,
     observed: &Observed<'_>,
     reservation: &Reservation,

@@ -10,7 +10,7 @@ use crate::metrics::operator::Category;
 
 /// Error that ends a reconciliation. The next reconciliation starts from the current state of the cluster.
 #[derive(Debug, Snafu)]
-pub enum ReconcileError {
+pub(super) enum ReconcileError {
     /// An object could not be created or deleted.
     #[snafu(transparent)]
     Apply {

@@ -10,7 +10,7 @@ use super::admission::retry_delay;
 use super::attempt_id::AttemptId;
 
 /// Maximum number of attempts in the status. The schema has the same limit.
-pub const MAX_ATTEMPTS: usize = 16;
+pub(super) const MAX_ATTEMPTS: usize = 16;
 
 /// The execution state of a run, which the status persists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -147,7 +147,7 @@ impl ExecutionState {
 }
 
 /// Returns a new attempt whose Job has been created.
-pub fn new_attempt(attempt: AttemptId, job_uid: &str) -> AttemptStatus {
+pub(super) fn new_attempt(attempt: AttemptId, job_uid: &str) -> AttemptStatus {
     AttemptStatus {
         leg: attempt.leg,
         attempt: attempt.attempt,
@@ -166,14 +166,6 @@ pub fn new_attempt(attempt: AttemptId, job_uid: &str) -> AttemptStatus {
 /// Whether an attempt is in progress.
 fn is_open(attempt: &AttemptStatus) -> bool {
     matches!(attempt.state, AttemptState::Starting | AttemptState::Running)
-}
-
-/// Returns the attempt's identity.
-pub fn attempt_id(attempt: &AttemptStatus) -> AttemptId {
-    AttemptId {
-        leg: attempt.leg,
-        attempt: attempt.attempt,
-    }
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ static NO_BLOCKS: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
 /// Error listing the pods or Jobs of a run.
 #[derive(Debug, Snafu)]
 #[snafu(display("cannot list the {kind} of the run: {source}"))]
-pub struct ListError {
+pub(super) struct ListError {
     kind: &'static str,
     source: kube::Error,
 }

@@ -14,7 +14,7 @@ use crate::options::{CommandPolicy, OperatorConfig};
 const SYSTEM_PRIORITY: &str = "system-";
 
 /// Returns why `run` is not allowed, including the field path; `None` if it is allowed.
-pub fn rejection(run: &BenchmarkRun, config: &OperatorConfig) -> Option<String> {
+pub(super) fn rejection(run: &BenchmarkRun, config: &OperatorConfig) -> Option<String> {
     let spec = &run.spec;
     let own = spec.variants.iter().enumerate().filter_map(|(index, variant)| {
         let transport = variant.transport.as_ref()?;

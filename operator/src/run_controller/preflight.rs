@@ -12,7 +12,7 @@ use crds::units::Size;
 use crds::v1alpha1::{Placement, PreflightMode, Toleration};
 use snafu::Snafu;
 
-pub use node::{Amounts, NodeState, Taint};
+pub(super) use node::{Amounts, NodeState, Taint};
 
 use super::build::resources::WorkerResources;
 
@@ -21,7 +21,7 @@ const MAX_LISTED: usize = 8;
 
 /// Requirements of a run's workers.
 #[derive(Clone, Debug)]
-pub struct Requirements<'a> {
+pub(super) struct Requirements<'a> {
     /// Number of workers and constraints on their nodes.
     pub placement: &'a Placement,
     /// Resources of each worker.
@@ -32,7 +32,7 @@ pub struct Requirements<'a> {
 
 /// Nodes that meet the workers' placement and resource requirements.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidates {
+pub(super) struct Candidates {
     /// Names of the nodes.
     pub nodes: BTreeSet<String>,
     /// Whether any of the nodes has a zone label. Without zone labels, workers cannot be kept in one zone.
@@ -41,7 +41,7 @@ pub struct Candidates {
 
 /// Error returned if too few nodes meet the requirements. The status contains its message.
 #[derive(Clone, Debug, PartialEq, Eq, Snafu)]
-pub enum PreflightError {
+pub(super) enum PreflightError {
     /// No node matches the node selector.
     #[snafu(display("none of the {nodes} nodes has the labels {labels} (spec.placement.nodeSelector)"))]
     NoLabels {
@@ -89,7 +89,7 @@ pub enum PreflightError {
 impl PreflightError {
     /// Whether the run waits because of this error or only reports it as a warning. Workers that are bound to the nodes
     /// of earlier attempts wait for these nodes, because no other node can replace them.
-    pub fn mode(&self, requirements: &Requirements<'_>) -> PreflightMode {
+    pub(super) fn mode(&self, requirements: &Requirements<'_>) -> PreflightMode {
         let placement = requirements.placement;
         let may_grow = placement.queue_name.is_some() || matches!(self, Self::NoLabels { .. });
         let default = match may_grow {
@@ -107,7 +107,10 @@ impl PreflightError {
 ///
 /// # Errors
 /// Returns an error if there are too few of them.
-pub fn preflight(requirements: &Requirements<'_>, nodes: &[NodeState]) -> Result<Candidates, PreflightError> {
+pub(super) fn preflight(
+    requirements: &Requirements<'_>,
+    nodes: &[NodeState],
+) -> Result<Candidates, PreflightError> {
     let placement = requirements.placement;
     let missing = requirements
         .nodes
@@ -150,7 +153,7 @@ pub fn preflight(requirements: &Requirements<'_>, nodes: &[NodeState]) -> Result
 }
 
 /// Returns the nodes on which a single worker may run, even if there are too few of them.
-pub fn eligible_nodes(requirements: &Requirements<'_>, nodes: &[NodeState]) -> BTreeSet<String> {
+pub(super) fn eligible_nodes(requirements: &Requirements<'_>, nodes: &[NodeState]) -> BTreeSet<String> {
     let fits = |node: &&NodeState| matches(node, requirements) && mismatch(node, requirements).is_none();
     nodes.iter().filter(fits).map(|node| node.name.clone()).collect()
 }

@@ -22,7 +22,7 @@ const TURN_MEMORY: Duration = Duration::from_secs(24 * 3600);
 
 /// What the other runs mean for one run. The texts do not identify runs in other namespaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reservation {
+pub(super) struct Reservation {
     /// Why the run must not create its gang yet.
     pub blocked_by: Option<String>,
     /// A run whose placed gang occupies nodes that this run's gang could use. Set only while this run's gang is being

@@ -17,7 +17,7 @@ use crate::metrics::operator::{Category, Metrics};
 
 /// Error writing a status.
 #[derive(Debug, Snafu)]
-pub enum StatusError {
+pub(super) enum StatusError {
     /// The run has been changed or deleted since it was read.
     #[snafu(display("the run was changed concurrently: {source}"))]
     Changed {

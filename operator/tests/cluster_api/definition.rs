@@ -80,7 +80,7 @@ async fn does_not_replace_a_newer_stored_version() {
 }
 
 #[tokio::test]
-async fn reports_missing_permissions_and_a_missing_kubeconfig() {
+async fn reports_rejected_credentials_and_a_missing_kubeconfig() {
     let directory = tempfile::tempdir().unwrap();
     let text = std::fs::read_to_string(kubeconfig()).unwrap();
     let mut config: serde_json::Value = serde_yaml::from_str(&text).unwrap();
@@ -89,8 +89,8 @@ async fn reports_missing_permissions_and_a_missing_kubeconfig() {
     std::fs::write(&unauthorized, config.to_string()).unwrap();
     let stderr = expect_failure(&unauthorized, 3);
     assert!(
-        stderr.contains("cannot be read with the current permissions")
-            && stderr.contains("get, create and patch"),
+        stderr.contains("cannot be read: https://")
+            && stderr.contains("does not accept the credentials in the kubeconfig file"),
         "{stderr}"
     );
     let stderr = expect_failure(&directory.path().join("missing.yaml"), 3);

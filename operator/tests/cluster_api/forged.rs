@@ -366,18 +366,7 @@ async fn names_in_other_namespaces_are_refused() {
         assert_eq!(stored.pointer(field), None, "{stored}");
         runs.delete(name, &DeleteParams::default()).await.unwrap();
     }
-    // The name of a queue is the value of a label, in which the API server accepts no namespace.
-    let mut queued = run("queued");
-    queued.spec.placement.queue_name = Some("other/queue".to_owned());
-    scene.runs.create(&PostParams::default(), &queued).await.unwrap();
-    let _operator = start::without_election(&kubeconfig(), &scene.namespace);
-    let failed = until(|| async {
-        let conditions = scene.runs.get("queued").await.ok()?.status?.conditions;
-        conditions
-            .into_iter()
-            .find(|one| (one.type_.as_str(), one.status.as_str()) == ("Failed", "True"))
-    })
-    .await;
-    println!("{}: {}", failed.reason, failed.message);
-    assert!(failed.message.contains("other/queue"), "{}", failed.message);
+    let created = create("queued", json!({"placement": {"queueName": "other/queue"}})).await;
+    let error = created.unwrap_err().to_string();
+    assert!(error.contains("spec.placement.queueName"), "{error}");
 }

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Series labels.
-pub type Labels = BTreeMap<String, String>;
+pub(super) type Labels = BTreeMap<String, String>;
 
 /// Samples of each metric, by metric name.
-pub type Metrics = BTreeMap<String, BTreeMap<Labels, f64>>;
+pub(super) type Metrics = BTreeMap<String, BTreeMap<Labels, f64>>;
 
 /// Parses all samples in `text`.
-pub fn read(text: &str) -> Metrics {
+pub(super) fn read(text: &str) -> Metrics {
     let text = text.strip_suffix("# EOF\n").expect("the text ends with # EOF");
     let mut metrics = Metrics::new();
     let mut metadata = BTreeSet::new();

@@ -2,7 +2,7 @@
 
 /// Category of a failed reconciliation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Category {
+pub(crate) enum Category {
     /// A request for a child object of the run failed.
     RequestFailed,
     /// The API server rejected an object.
@@ -31,7 +31,7 @@ pub enum Category {
 
 impl Category {
     /// All categories, in documentation order.
-    pub const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::RequestFailed,
         Self::RequestRejected,
         Self::NameCollision,
@@ -47,7 +47,7 @@ impl Category {
     ];
 
     /// Returns the label value and event reason.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::RequestFailed => "RequestFailed",
             Self::RequestRejected => "RequestRejected",

@@ -22,13 +22,13 @@ const BUCKET_BOUNDS: [f64; 12] = [
 /// Error registering a metric. Only an invalid definition causes this error.
 #[derive(Debug, Snafu)]
 #[snafu(display("a metric cannot be registered: {source}"))]
-pub struct MetricsError {
+pub(crate) struct MetricsError {
     source: prometheus::Error,
 }
 
 /// Metrics of one process. Clones share their values.
 #[derive(Clone)]
-pub struct Metrics(Arc<Inner>);
+pub(crate) struct Metrics(Arc<Inner>);
 
 struct Inner {
     registry: Registry,
@@ -48,14 +48,14 @@ impl Metrics {
     ///
     /// # Errors
     /// Returns an error if the library rejects a definition.
-    pub fn new() -> Result<Self, MetricsError> {
+    pub(crate) fn new() -> Result<Self, MetricsError> {
         Inner::new()
             .map(|inner| Self(Arc::new(inner)))
             .context(MetricsSnafu)
     }
 
     /// Records a finished reconciliation. `category` is set if the reconciliation failed.
-    pub fn record_reconciliation(&self, duration: Duration, category: Option<Category>) {
+    pub(crate) fn record_reconciliation(&self, duration: Duration, category: Option<Category>) {
         self.0.reconcile_duration.observe(duration.as_secs_f64());
         if let Some(category) = category {
             self.0
@@ -66,7 +66,7 @@ impl Metrics {
     }
 
     /// Records a request to the API server. `status` is `None` if there was no response.
-    pub fn api_request(&self, verb: &str, status: Option<StatusCode>, duration: Duration) {
+    pub(crate) fn api_request(&self, verb: &str, status: Option<StatusCode>, duration: Duration) {
         let code = status.map(|status| status.as_u16().to_string());
         let labels = [verb, code.as_deref().unwrap_or("none")];
         self.0
@@ -76,22 +76,22 @@ impl Metrics {
     }
 
     /// Sets the number of runs waiting for reconciliation.
-    pub fn set_queue_depth(&self, runs: usize) {
+    pub(crate) fn set_queue_depth(&self, runs: usize) {
         self.0.queue_depth.set(runs as i64);
     }
 
     /// Sets the number of runs waiting to be retried after an error.
-    pub fn set_backing_off(&self, runs: usize) {
+    pub(crate) fn set_backing_off(&self, runs: usize) {
         self.0.backing_off.set(runs as i64);
     }
 
     /// Sets whether this replica is the leader.
-    pub fn set_leading(&self, leading: bool) {
+    pub(crate) fn set_leading(&self, leading: bool) {
         self.0.leading.set(leading.into());
     }
 
     /// Counts a computed status. `outcome` is `written` or `unchanged`.
-    pub fn status(&self, outcome: &'static str) {
+    pub(crate) fn status(&self, outcome: &'static str) {
         self.0.status_updates.with_label_values(&[outcome]).inc();
     }
 

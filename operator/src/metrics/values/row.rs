@@ -37,7 +37,7 @@ pub struct ArmValues {
 }
 
 /// All optimizations.
-pub const OPTIMIZATIONS: [Optimization; 3] = [
+pub(crate) const OPTIMIZATIONS: [Optimization; 3] = [
     Optimization::Inject,
     Optimization::Doorbell,
     Optimization::Coalesce,

@@ -15,7 +15,7 @@ use super::AttemptInputs;
 /// Node label that holds the host name.
 const HOST_NAME: &str = "kubernetes.io/hostname";
 /// Node label that holds the zone.
-pub const ZONE: &str = "topology.kubernetes.io/zone";
+pub(crate) const ZONE: &str = "topology.kubernetes.io/zone";
 /// Time, in seconds, after which a worker is evicted from an unreachable node. The attempt cannot be completed, but the
 /// run can start another one.
 const UNREACHABLE_SECONDS: i64 = 60;

@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use super::{AttemptInputs, labels};
 
 /// Returns the name of a group's claim within a pod.
-pub fn group_name(group: u32) -> String {
+pub(crate) fn group_name(group: u32) -> String {
     format!("group-{group}")
 }
 

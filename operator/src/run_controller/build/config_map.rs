@@ -8,7 +8,7 @@ use snafu::{ResultExt, ensure};
 use super::{AttemptInputs, BuildError, TooLongSnafu, WriteSnafu, labels, names, service};
 
 /// ConfigMap key of the assignment, and its file name in a pod.
-pub const ASSIGNMENT_KEY: &str = "assignment.json";
+pub(super) const ASSIGNMENT_KEY: &str = "assignment.json";
 
 /// Time for which workers continue to wait for their peers after the pending deadline, so that the controller stops
 /// them before they time out.

@@ -9,17 +9,17 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use crate::options::OperatorConfig;
 
 /// Resource name of EFA devices.
-pub const EFA: &str = "vpc.amazonaws.com/efa";
+pub(crate) const EFA: &str = "vpc.amazonaws.com/efa";
 /// Resource name of GPUs.
-pub const GPU: &str = "nvidia.com/gpu";
+pub(crate) const GPU: &str = "nvidia.com/gpu";
 /// Resource name of huge pages.
-pub const HUGE_PAGES: &str = "hugepages-2Mi";
+pub(crate) const HUGE_PAGES: &str = "hugepages-2Mi";
 /// Upper limit, in bytes, for the default size of `/dev/shm`, which counts toward the worker's memory.
 const MAX_DEFAULT_SHARED_MEMORY: u64 = 1 << 30;
 
 /// Resources that a worker requests, in whole units and bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WorkerResources {
+pub(crate) struct WorkerResources {
     /// Number of CPUs.
     pub cpus: u32,
     /// Memory, in bytes.
@@ -38,7 +38,7 @@ pub struct WorkerResources {
 
 impl WorkerResources {
     /// Returns the resources in `spec`, with defaults from `config`.
-    pub fn new(spec: &crds::v1alpha1::Resources, config: &OperatorConfig) -> Self {
+    pub(crate) fn new(spec: &crds::v1alpha1::Resources, config: &OperatorConfig) -> Self {
         let memory = spec.memory.unwrap_or(config.default_memory).bytes();
         let default_shared_memory = || MAX_DEFAULT_SHARED_MEMORY.min(memory / 2);
         Self {

@@ -92,8 +92,8 @@ pub(super) fn assess<'a>(inputs: &'a Inputs<'a>, current: &AttemptStatus) -> Att
                 AttemptOutcome::Preempted(message.to_owned())
             })),
             false => AttemptAssessment::Starting(match current.admitted_at {
-                Some(_) => Waiting::for_readmission(job, &inputs.policy),
-                None => Waiting::for_admission(job, &inputs.policy),
+                Some(_) => Waiting::for_readmission(job, inputs.policy),
+                None => Waiting::for_admission(job, inputs.policy),
             }),
         };
     }

@@ -10,7 +10,7 @@ use crate::run_controller::build::{affinity, resources};
 
 /// State of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NodeState {
+pub(crate) struct NodeState {
     /// Name of the node.
     pub name: String,
     /// Labels of the node.
@@ -27,7 +27,7 @@ pub struct NodeState {
 
 /// Taint that prevents scheduling.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Taint {
+pub(crate) struct Taint {
     /// Key of the taint.
     pub key: String,
     /// Value of the taint; may be empty.
@@ -47,7 +47,7 @@ impl fmt::Display for Taint {
 
 /// Resource amounts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Amounts {
+pub(crate) struct Amounts {
     /// CPU, in millicores.
     pub cpu_millis: u64,
     /// Memory in bytes.
@@ -64,7 +64,7 @@ pub struct Amounts {
 
 impl Amounts {
     /// The devices of device plugins, by resource name.
-    pub fn devices(&self) -> impl Iterator<Item = (&str, u64)> {
+    pub(crate) fn devices(&self) -> impl Iterator<Item = (&str, u64)> {
         let extended = self.extended.iter().map(|(name, count)| (name.as_str(), *count));
         [(resources::GPU, self.gpus), (resources::EFA, self.efas)]
             .into_iter()
@@ -74,7 +74,7 @@ impl Amounts {
 
 impl NodeState {
     /// Returns the state of `node`. A missing or invalid amount is treated as 0.
-    pub fn from_node(node: &Node) -> Self {
+    pub(crate) fn from_node(node: &Node) -> Self {
         let spec = node.spec.as_ref();
         let taints = spec.iter().flat_map(|spec| spec.taints.iter().flatten());
         let prevents_scheduling = |effect: &str| effect == "NoSchedule" || effect == "NoExecute";
@@ -118,7 +118,7 @@ impl NodeState {
     }
 
     /// Zone of the node.
-    pub fn zone(&self) -> Option<&str> {
+    pub(crate) fn zone(&self) -> Option<&str> {
         self.labels.get(affinity::ZONE).map(String::as_str)
     }
 }

@@ -7,7 +7,8 @@ use campaign::status::Phase;
 
 use super::cluster::Cluster;
 use crate::run_controller::action::{Action, Decision};
-use crate::run_controller::execution_state::{MAX_ATTEMPTS, attempt_id};
+use crate::run_controller::attempt_id::AttemptId;
+use crate::run_controller::execution_state::MAX_ATTEMPTS;
 
 /// Checks a decision before it is executed.
 pub(super) fn check_decision(cluster: &Cluster, decision: &Decision) {
@@ -48,10 +49,11 @@ pub(super) fn check_decision(cluster: &Cluster, decision: &Decision) {
         Action::RecordProgress(new) => {
             assert_ne!(**new, *persisted, "the write does not change the state");
             if let Some(current) = new.current() {
-                assert!(
-                    cluster.prerequisites.contains(&attempt_id(current)),
-                    "the pods would wait forever"
-                );
+                let id = AttemptId {
+                    leg: current.leg,
+                    attempt: current.attempt,
+                };
+                assert!(cluster.prerequisites.contains(&id), "the pods would wait forever");
             }
             assert!(new.attempts.len() <= MAX_ATTEMPTS);
             assert!(persisted.finished_at.is_none(), "a finished run changes");
