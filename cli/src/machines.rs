@@ -13,6 +13,6 @@ mod prepare;
 mod runner_file;
 mod script;
 
-pub use executor::Machines;
-pub use host::Host;
-pub use launcher::Launcher;
+pub(crate) use executor::Machines;
+pub(crate) use host::Host;
+pub(crate) use launcher::Launcher;

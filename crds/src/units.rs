@@ -196,16 +196,17 @@ impl<'de> Deserialize<'de> for Size {
                     .map_err(|_| E::custom(format!("size {value} is negative")))
             }
 
+            /// The API server accepts a whole number with decimals, such as 64.0 or 1e3, as an integer.
             fn visit_f64<E: de::Error>(self, value: f64) -> Result<Size, E> {
                 let whole = format!("{value:?}");
-                let whole = whole
-                    .strip_suffix(".0")
-                    .filter(|whole| whole.parse::<Size>().is_ok());
-                Err(E::custom(UnitError::Decimals {
-                    text: format!("{value:?}"),
-                    forms: whole.map(str::to_owned).into_iter().collect(),
-                    example: SIZES.example,
-                }))
+                match whole.strip_suffix(".0").map(str::parse) {
+                    Some(Ok(whole)) => self.visit_u64(whole),
+                    _ => Err(E::custom(UnitError::Decimals {
+                        text: whole,
+                        forms: Vec::new(),
+                        example: SIZES.example,
+                    })),
+                }
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Size, E> {
@@ -478,10 +479,11 @@ mod tests {
         assert_eq!(serde_json::from_str::<Size>("64").ok(), Some(Size(64)));
         assert_eq!(serde_json::from_str::<Size>("\"1Ki\"").ok(), Some(Size(1024)));
         assert!(serde_json::from_str::<Size>("-64").is_err());
+        assert_eq!(serde_json::from_str::<Size>("64.0").ok(), Some(Size(64)));
+        assert_eq!(serde_json::from_str::<Size>("1e3").ok(), Some(Size(1000)));
+        assert!(serde_json::from_str::<Size>("-64.0").is_err());
         for (given, expected) in [
             ("1.5", "`1.5` is not a whole number; write for example"),
-            ("64.0", "`64.0` is not a whole number; write 64"),
-            ("1e3", "`1000.0` is not a whole number; write 1000"),
             (
                 "9223372036854775808",
                 "`9223372036854775808` is too large; use a smaller value",

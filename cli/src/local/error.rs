@@ -11,7 +11,7 @@ use super::output::OutputError;
 /// Error executing a plan. Failures that workers report are in the records instead.
 #[derive(Debug, Snafu)]
 #[snafu(visibility(pub(super)))]
-pub enum ExecuteError {
+pub(crate) enum ExecuteError {
     /// The run directory could not be used.
     #[snafu(display("{source}"))]
     Output {

@@ -46,7 +46,7 @@ pub(super) struct Execution<'a> {
 
 /// Reason for stopping a run before its last block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StopReason {
+pub(crate) enum StopReason {
     /// Ctrl-C or SIGTERM.
     Interrupted,
     /// `runPolicy.activeDeadlineSeconds` has elapsed.

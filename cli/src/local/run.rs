@@ -25,7 +25,7 @@ use super::output::{MAX_PLANNED_BYTES, OutputError, RECORDS_FILE, RecordFile, Ru
 
 /// Error executing or resuming a run.
 #[derive(Debug, Snafu)]
-pub enum LocalError {
+pub(crate) enum LocalError {
     /// The run directory could not be used.
     #[snafu(display("{source}"))]
     Directory {
@@ -87,7 +87,7 @@ pub enum LocalError {
 }
 
 /// One run on this machine. It locks its directory, so no other process can write records to it.
-pub struct LocalRun {
+pub(crate) struct LocalRun {
     plan: HashedPlan,
     run: BenchmarkRun,
     uid: String,
@@ -98,7 +98,7 @@ pub struct LocalRun {
 }
 
 /// Result of an executed run.
-pub struct RunResult {
+pub(crate) struct RunResult {
     /// Evaluation of all records.
     pub evaluation: Evaluation,
     /// Why the run stopped before its last block.
@@ -111,7 +111,7 @@ impl LocalRun {
     /// # Errors
     /// Returns an error if the records would exceed the size limit, or the directory cannot be created, contains
     /// records or is locked.
-    pub fn create(
+    pub(crate) fn create(
         mut run: BenchmarkRun,
         uid: String,
         plan: HashedPlan,
@@ -135,7 +135,7 @@ impl LocalRun {
     ///
     /// # Errors
     /// Returns an error if `path` is not a run directory, belongs to a different plan or is locked.
-    pub fn resume(run: &BenchmarkRun, plan: HashedPlan, path: &Path) -> Result<Self, LocalError> {
+    pub(crate) fn resume(run: &BenchmarkRun, plan: HashedPlan, path: &Path) -> Result<Self, LocalError> {
         let directory = RunDirectory::open(path).context(DirectorySnafu)?;
         let records = directory.lock_records().context(DirectorySnafu)?;
         let stored = directory.read_run().context(DirectorySnafu)?;
@@ -171,25 +171,20 @@ impl LocalRun {
     }
 
     /// Returns the run directory.
-    pub fn directory(&self) -> &RunDirectory {
+    pub(crate) fn directory(&self) -> &RunDirectory {
         &self.directory
     }
 
     /// Returns the plan of the run.
-    pub fn plan(&self) -> &HashedPlan {
+    pub(crate) fn plan(&self) -> &HashedPlan {
         &self.plan
-    }
-
-    /// Returns the run with its status.
-    pub fn run(&self) -> &BenchmarkRun {
-        &self.run
     }
 
     /// Keeps the output of all instrument processes, which is the log of their libraries, in files in `directory`.
     ///
     /// # Errors
     /// Returns an error if the directory cannot be created.
-    pub fn keep_logs(&mut self, directory: &Path) -> io::Result<()> {
+    pub(crate) fn keep_logs(&mut self, directory: &Path) -> io::Result<()> {
         fs::create_dir_all(directory)?;
         // Workers may have a different working directory.
         self.logs = Some(directory.canonicalize()?);

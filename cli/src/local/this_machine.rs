@@ -25,7 +25,7 @@ use super::stderr_tail::StderrTail;
 const RENDEZVOUS_SECONDS: u32 = 30;
 
 /// This machine, on which all workers run.
-pub struct ThisMachine {
+pub(crate) struct ThisMachine {
     runner: PathBuf,
     /// Directory of the assignment file.
     directory: TempDir,
@@ -36,7 +36,7 @@ impl ThisMachine {
     ///
     /// # Errors
     /// Returns an error if a temporary directory cannot be created.
-    pub fn new(runner: PathBuf) -> Result<Self, ExecuteError> {
+    pub(crate) fn new(runner: PathBuf) -> Result<Self, ExecuteError> {
         let directory = tempfile::Builder::new().prefix("fabricbench-").tempdir();
         Ok(Self {
             runner,

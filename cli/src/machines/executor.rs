@@ -26,7 +26,7 @@ const RENDEZVOUS_SECONDS: u32 = 90;
 const PORTS: std::ops::Range<u16> = 21_000..32_000;
 
 /// Machines on which the workers of a run are started, in the order of their ranks.
-pub struct Machines {
+pub(crate) struct Machines {
     hosts: Vec<(Host, PreparedHost)>,
     launcher: Launcher,
     location: RunnerLocation,
@@ -40,7 +40,7 @@ impl Machines {
     ///
     /// # Errors
     /// Returns an error for each machine that cannot be used.
-    pub fn prepare(
+    pub(crate) fn prepare(
         hosts: &[Host],
         launcher: &Launcher,
         runner: &Path,
@@ -90,7 +90,7 @@ impl Machines {
     }
 
     /// Names of the machines to which the runner was copied.
-    pub fn copied_to(&self) -> Vec<&str> {
+    pub(crate) fn copied_to(&self) -> Vec<&str> {
         let copied = self.hosts.iter().filter(|(_, prepared)| prepared.was_copied);
         let mut names: Vec<_> = copied.map(|(host, _)| host.name.as_str()).collect();
         names.sort_unstable();

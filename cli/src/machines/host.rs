@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 /// Machine on which a worker runs, such as `gpu-1`, `admin@gpu-1` or `gpu-1=10.0.0.1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Host {
+pub(crate) struct Host {
     /// Name that the launcher gets.
     pub name: String,
     /// Address or name at which the other workers reach this one, if the user set it.

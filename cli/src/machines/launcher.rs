@@ -12,11 +12,11 @@ const SHELL: &str = "sh";
 
 /// Command that starts a program on another machine, such as `ssh {host}`, and passes standard input and output on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Launcher(Vec<String>);
+pub(crate) struct Launcher(Vec<String>);
 
 impl Launcher {
     /// ssh, which must not ask for a password, because the question would not be seen.
-    pub const DEFAULT: &str = "ssh -T -o BatchMode=yes -o ConnectTimeout=15 {host}";
+    pub(crate) const DEFAULT: &str = "ssh -T -o BatchMode=yes -o ConnectTimeout=15 {host}";
 
     /// The command that starts a shell on `host`, in a process group of its own, so that Ctrl-C in the terminal does not end
     /// the connection before the worker has stopped.
