@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use crds::record::{FabricFacts, InjectLimits, ProtocolUse, RailFacts};
-use crds::v1alpha1::{MemoryKind, TransferOperation};
+use crds::v1alpha1::{Loopback, MemoryKind, TransferOperation, TransportSpec};
 
 use crate::immediate::{Immediate, Message};
 use crate::memory::Memory;
+use crate::transport::conformance::{self, Subject};
 use crate::transport::failures::check_region_rails;
 use crate::transport::{
     Capabilities, Completion, CompletionKind, EndpointAddresses, OpenConfig, Operation, Peer, Post,
@@ -578,5 +579,18 @@ impl Transport for TestTransport {
 
     fn close(self) -> Vec<ProtocolUse> {
         Vec::new()
+    }
+}
+
+crate::transport_conformance!(traffic TestTransport, [subject()]);
+
+fn subject() -> Subject {
+    let open = |rails| OpenConfig {
+        inject_bytes: Some(64),
+        ..conformance::config(TransportSpec::Loopback(Loopback { rails }))
+    };
+    Subject {
+        rails: Some(open(3)),
+        ..Subject::new(open(1))
     }
 }

@@ -9,6 +9,8 @@
 //! is opened. A transport belongs to the thread that uses it (`Send`, not `Sync`). After [`Transport::open`],
 //! [`Transport::register`], [`Transport::connect`] and [`Transport::import`], no call allocates, locks or logs.
 
+#[cfg(any(test, feature = "test-pair"))]
+pub mod conformance;
 pub mod descriptors;
 pub mod environment;
 pub mod failures;

@@ -40,7 +40,7 @@ pub fn cannot_open_library(cause: &impl Display) -> TransportError {
     }
 }
 
-/// Error for a configuration of another transport than `transport`.
+/// Error for a configuration that does not belong to `transport`.
 pub fn other_transport(transport: &str, config: &OpenConfig) -> TransportError {
     refused(
         "open",

@@ -4,26 +4,35 @@
 use crate::Verbs;
 use crds::record::FailureReason;
 use crds::v1alpha1::{TransportSpec, VerbsSignaling};
-use runner::transport::test_pair::{ObservedCompletions, Pair, PostRequest, pattern};
+use runner::transport::conformance::{self, Subject};
+use runner::transport::test_pair::{Pair, PostRequest, pattern};
 use runner::transport::{CompletionKind, OpenConfig, Operation, PostError, Transport, TransportError};
 use std::fs;
 use std::time::{Duration, Instant};
 
 const DEPTH: usize = 32;
 
+runner::transport_conformance!(traffic Verbs, [subject()], #[ignore = "needs an RDMA device"]);
+
+fn subject() -> Subject {
+    let rails = OpenConfig {
+        spec: TransportSpec::Verbs(crds::v1alpha1::Verbs::new(2)),
+        rails: vec!["rxe0".to_owned(), "rxe1".to_owned()],
+        ..config("rxe0")
+    };
+    Subject {
+        rails: Some(rails),
+        ..Subject::new(config("rxe0"))
+    }
+}
+
 fn config(device: &str) -> OpenConfig {
     OpenConfig {
-        spec: TransportSpec::Verbs(crds::v1alpha1::Verbs::new(1)),
         rails: vec![device.to_owned()],
-        library: None,
         inject_bytes: Some(128),
         depth: DEPTH,
-        uses_wait: false,
-        device_memory: false,
-        location: None,
-        rank: 0,
-        peers: 1,
         counts_protocols: true,
+        ..conformance::config(TransportSpec::Verbs(crds::v1alpha1::Verbs::new(1)))
     }
 }
 
@@ -58,70 +67,6 @@ fn write(pair: &Pair<Verbs>, token: u32, more: bool) -> PostRequest {
             64,
         )
     }
-}
-
-fn both_completed(observed: &ObservedCompletions) -> bool {
-    !observed.initiator.is_empty() && !observed.target.is_empty()
-}
-
-#[test]
-#[ignore = "needs an RDMA device"]
-fn each_operation_transfers_the_bytes() {
-    let mut pair = pair(&config("rxe0"));
-    let length = 100_000;
-    let bytes = pattern(length, 3);
-    pair.initiator.fill(0, &bytes);
-    let target = &mut pair.target;
-    target
-        .transport
-        .post_receive(0, &target.region, 0, 200_000, 5)
-        .unwrap();
-    pair.post(PostRequest {
-        token: 7,
-        ..PostRequest::new(
-            Operation::Send {
-                immediate: 0xdead_beef,
-            },
-            length as u64,
-        )
-    });
-    let observed = pair.poll_until(both_completed);
-    assert_eq!(observed.initiator, [CompletionKind::Posted { token: 7 }]);
-    let arrived = CompletionKind::Received {
-        token: 5,
-        immediate: Some(0xdead_beef),
-        length: length as u64,
-    };
-    assert_eq!(observed.target, [arrived]);
-    assert_eq!(pair.target.bytes(0, length), bytes);
-
-    let (remote, remote_offset) = (pair.remote(0), 300_000);
-    pair.post(PostRequest::new(
-        Operation::WriteImmediate {
-            remote,
-            remote_offset,
-            immediate: 77,
-        },
-        length as u64,
-    ));
-    let observed = pair.poll_until(both_completed);
-    assert_eq!(observed.target, [CompletionKind::RemoteWrite { immediate: 77 }]);
-    assert_eq!(pair.target.bytes(300_000, length), bytes);
-
-    let read = pattern(length, 9);
-    pair.target.fill(500_000, &read);
-    pair.post(PostRequest {
-        offset: 600_000,
-        ..PostRequest::new(
-            Operation::Read {
-                remote,
-                remote_offset: 500_000,
-            },
-            length as u64,
-        )
-    });
-    pair.poll_until(|observed| !observed.initiator.is_empty());
-    assert_eq!(pair.initiator.bytes(600_000, length), read);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crds::v1alpha1::{Libfabric, LibfabricProvider, Loopback as LoopbackSpec, MemoryKind, TransportSpec};
 
 use super::*;
+use crate::transport::conformance::{self, Subject};
 use crate::transport::{CompletionKind, Operation, Region, RemoteKey};
 
 mod delivery;
@@ -10,22 +11,27 @@ mod errors;
 mod posting;
 mod waiting;
 
+crate::transport_conformance!(traffic Loopback, [subject()]);
+
+fn subject() -> Subject {
+    let open = |rails| OpenConfig {
+        inject_bytes: Some(64),
+        ..config(rails, 64, false)
+    };
+    Subject {
+        rails: Some(open(3)),
+        ..Subject::new(open(1))
+    }
+}
+
 /// Number of polls within which every event must be reported, including a lost peer.
 const MAX_POLLS: usize = 4 * IDLE_POLLS as usize;
 
 fn config(rails: u32, depth: usize, uses_wait: bool) -> OpenConfig {
     OpenConfig {
-        spec: TransportSpec::Loopback(LoopbackSpec { rails }),
-        rails: Vec::new(),
-        library: None,
-        inject_bytes: None,
         depth,
         uses_wait,
-        device_memory: false,
-        location: None,
-        rank: 0,
-        peers: 1,
-        counts_protocols: false,
+        ..conformance::config(TransportSpec::Loopback(LoopbackSpec { rails }))
     }
 }
 

@@ -1,18 +1,16 @@
 //! Configurations for pairs of libfabric transports in one process.
 
+use crate::transport::conformance::{self, Subject};
 use crate::transport::libfabric::Libfabric;
 use crate::transport::{OpenConfig, TransportError, test_pair};
 use crds::v1alpha1::{Libfabric as Spec, LibfabricProvider, TransportSpec};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-pub(super) use crate::transport::test_pair::{LENGTH, PostRequest, pattern};
+pub(super) use crate::transport::test_pair::PostRequest;
 
 /// Two connected transports.
 pub(super) type Pair = test_pair::Pair<Libfabric>;
-
-/// Maximum number of posts in flight.
-pub(super) const DEPTH: usize = 64;
 
 /// Lock that prevents two libraries in this process from using shm concurrently.
 ///
@@ -55,24 +53,36 @@ pub(super) fn setups() -> Vec<Setup> {
     setups
 }
 
+/// Configurations of the conformance tests.
+pub(super) fn subjects() -> impl Iterator<Item = Subject> {
+    setups().into_iter().map(|setup| {
+        let is_shared_memory = setup.provider == LibfabricProvider::Shm;
+        let rails = Setup {
+            rails: vec!["127.0.0.1", "127.0.0.2", "127.0.0.3"],
+            ..setup.clone()
+        };
+        Subject {
+            rails: (setup.provider == LibfabricProvider::Tcp).then(|| rails.config()),
+            // shm has no file descriptor to wait on.
+            cannot_wait: is_shared_memory.then_some("use polling: Spin or Yield"),
+            lock: is_shared_memory.then_some(&SHARED_MEMORY_LOCK),
+            ..Subject::new(setup.config())
+        }
+    })
+}
+
 impl Setup {
     pub(super) fn config(&self) -> OpenConfig {
         let rails = self.rails.len().max(1);
+        let spec = TransportSpec::Libfabric(Spec {
+            provider: self.provider,
+            rails: rails.try_into().unwrap(),
+        });
         OpenConfig {
-            spec: TransportSpec::Libfabric(Spec {
-                provider: self.provider,
-                rails: rails.try_into().unwrap(),
-            }),
             rails: self.rails.iter().map(|&rail| rail.to_owned()).collect(),
             library: self.library.clone(),
             inject_bytes: Some(64),
-            depth: DEPTH,
-            uses_wait: false,
-            device_memory: false,
-            location: None,
-            rank: 0,
-            peers: 1,
-            counts_protocols: false,
+            ..conformance::config(spec)
         }
     }
 

@@ -6,31 +6,6 @@ const INVALID: PostError = PostError::Refused(22);
 const TOO_LONG: PostError = PostError::Refused(90);
 
 #[test]
-fn injected_memory_is_reusable_on_return_without_a_completion() {
-    let (mut one, mut two) = pair(1, 16);
-    let remote = two.key();
-    one.memory.fill(5).unwrap();
-    two.receive(0, 0, 256, 0);
-    one.post(|post| (post.inject, post.length) = (true, 256)).unwrap();
-    one.post(|post| {
-        post.operation = Operation::WriteImmediate {
-            remote,
-            remote_offset: 2000,
-            immediate: 1,
-        };
-        (post.inject, post.length) = (true, 8);
-    })
-    .unwrap();
-    one.memory.fill(6).unwrap();
-    let (done, received) = poll_both(&mut one, &mut two, (0, 2));
-    assert_eq!((done.len(), received.len()), (0, 2));
-    one.poll();
-    for (offset, length) in [(0, 256), (2000, 8)] {
-        assert_eq!(two.bytes(offset, length), vec![5; length]);
-    }
-}
-
-#[test]
 fn refuses_unsupported_injection() {
     let (mut one, two) = pair(1, 16);
     let remote = two.key();

@@ -1,5 +1,6 @@
 //! Configurations for pairs of NIXL transports in one process.
 
+use crate::transport::conformance::{self, Subject};
 use crate::transport::nixl::Nixl;
 use crate::transport::{OpenConfig, test_pair};
 use crds::units::Size;
@@ -12,9 +13,6 @@ pub(super) use crate::transport::test_pair::{LENGTH, PostRequest, pattern};
 
 /// Variable that specifies the directory of the library to test.
 pub(super) const LIBRARY: &str = "FABRICBENCH_TEST_NIXL_LIBRARY";
-/// Maximum number of posts in flight.
-pub(super) const DEPTH: usize = 64;
-
 /// Two connected transports.
 pub(super) type Pair = test_pair::Pair<Nixl>;
 
@@ -43,6 +41,22 @@ pub(super) fn setups() -> [Setup; 7] {
         divide(tcp(), 1000, true),
         created(divide(tcp(), 1000, false)),
     ]
+}
+
+/// Configurations of the conformance tests.
+pub(super) fn subjects() -> impl Iterator<Item = Subject> {
+    setups().into_iter().map(|setup| {
+        let rails = Setup {
+            rails: vec!["127.0.0.1", "127.0.0.2", "lo"],
+            ..setup.clone()
+        };
+        Subject {
+            rails: (!setup.rails.is_empty()).then(|| rails.config()),
+            max_message: 8,
+            cannot_wait: Some("set polling to Spin or Yield"),
+            ..Subject::new(setup.config())
+        }
+    })
 }
 
 /// Divides each transfer into descriptors of at most `max_bytes` bytes.
@@ -84,21 +98,14 @@ pub(super) fn parameter(name: &str, value: &str) -> NixlParameter {
 impl Setup {
     pub(super) fn config(&self) -> OpenConfig {
         let rails = self.rails.len().max(1);
+        let spec = TransportSpec::Nixl(Spec {
+            rails: rails.try_into().unwrap(),
+            ..self.spec.clone()
+        });
         OpenConfig {
-            spec: TransportSpec::Nixl(Spec {
-                rails: rails.try_into().unwrap(),
-                ..self.spec.clone()
-            }),
             rails: self.rails.iter().map(|&rail| rail.to_owned()).collect(),
             library: std::env::var_os(LIBRARY).map(PathBuf::from),
-            inject_bytes: None,
-            depth: DEPTH,
-            uses_wait: false,
-            device_memory: false,
-            location: None,
-            rank: 0,
-            peers: 1,
-            counts_protocols: false,
+            ..conformance::config(spec)
         }
     }
 

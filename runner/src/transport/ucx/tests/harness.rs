@@ -1,5 +1,6 @@
 //! Configurations for pairs of UCX transports in one process.
 
+use crate::transport::conformance::{self, Subject};
 use crate::transport::ucx::Ucx;
 use crate::transport::{OpenConfig, test_pair};
 use crds::v1alpha1::{
@@ -12,9 +13,6 @@ pub(super) use crate::transport::test_pair::{LENGTH, PostRequest, pattern};
 
 /// Variable that specifies the directory of the library to test; unset for the system's library.
 pub(super) const LIBRARY: &str = "FABRICBENCH_TEST_UCX_LIBRARY";
-/// Maximum number of posts in flight.
-pub(super) const DEPTH: usize = 64;
-
 /// Two connected transports.
 pub(super) type Pair = test_pair::Pair<Ucx>;
 
@@ -36,6 +34,21 @@ pub(super) fn setups() -> [Setup; 7] {
         with_active_messages(tcp()),
         with_active_messages(shared_memory()),
     ]
+}
+
+/// Configurations of the conformance tests.
+pub(super) fn subjects() -> impl Iterator<Item = Subject> {
+    setups().into_iter().map(|setup| {
+        let rails = Setup {
+            rails: vec!["127.0.0.1", "127.0.0.2", "lo"],
+            ..setup.clone()
+        };
+        let has_rails = !setup.rails.is_empty() && setup.spec.allocation == UcxAllocation::Caller;
+        Subject {
+            rails: has_rails.then(|| rails.config()),
+            ..Subject::new(setup.config())
+        }
+    })
 }
 
 /// Changes the setup to use memory that UCX allocates.
@@ -83,21 +96,14 @@ fn setup(transport: UcxTransport, rails: &[&'static str]) -> Setup {
 impl Setup {
     pub(super) fn config(&self) -> OpenConfig {
         let rails = self.rails.len().max(1);
+        let spec = TransportSpec::Ucx(Spec {
+            rails: rails.try_into().unwrap(),
+            ..self.spec.clone()
+        });
         OpenConfig {
-            spec: TransportSpec::Ucx(Spec {
-                rails: rails.try_into().unwrap(),
-                ..self.spec.clone()
-            }),
             rails: self.rails.iter().map(|&rail| rail.to_owned()).collect(),
             library: std::env::var_os(LIBRARY).map(PathBuf::from),
-            inject_bytes: None,
-            depth: DEPTH,
-            uses_wait: false,
-            device_memory: false,
-            location: None,
-            rank: 0,
-            peers: 1,
-            counts_protocols: false,
+            ..conformance::config(spec)
         }
     }
 

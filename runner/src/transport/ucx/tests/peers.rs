@@ -1,7 +1,8 @@
 //! Tests that a lost peer is reported.
 
-use super::harness::{DEPTH, LENGTH, PostRequest, tcp};
+use super::harness::{LENGTH, PostRequest, tcp};
 use crate::memory::Memory;
+use crate::transport::conformance::DEPTH;
 use crate::transport::ucx::Ucx;
 use crate::transport::{
     Completion, CompletionKind, EndpointAddresses, Operation, Post, PostError, Region, RemoteRegion,

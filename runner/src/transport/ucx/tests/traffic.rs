@@ -1,14 +1,19 @@
-//! Tests that each operation transfers the correct bytes.
+//! Tests of the traffic that only this transport has, and its conformance.
 
 use super::harness::{
-    LENGTH, Pair, PostRequest, Setup, pattern, setups, shared_memory, tcp, with_library_memory,
+    LENGTH, Pair, PostRequest, Setup, pattern, setups, shared_memory, subjects, tcp, with_library_memory,
     with_local_completions,
 };
+use crate::transport::ucx::Ucx;
 use crate::transport::{CompletionKind, Operation, Region, Transport};
 use crds::v1alpha1::{UcxMessages, UcxPreset};
 use std::time::{Duration, Instant};
 
-const POSTED: CompletionKind = CompletionKind::Posted { token: 0 };
+crate::transport_conformance!(
+    Ucx,
+    subjects(),
+    #[ignore = "run by runs_the_ignored_tests_with_each_library"]
+);
 
 fn receive(pair: &mut Pair, offset: u64, length: u64, token: u32) {
     let target = &mut pair.target;
@@ -16,39 +21,6 @@ fn receive(pair: &mut Pair, offset: u64, length: u64, token: u32) {
         .transport
         .post_receive(0, &target.region, offset, length, token)
         .unwrap();
-}
-
-#[test]
-#[ignore = "run by runs_the_ignored_tests_with_each_library"]
-fn send_transfers_bytes_and_immediate_data() {
-    for setup in setups() {
-        for length in [1, 64, 4096, 300_000] {
-            let mut pair = setup.pair();
-            pair.initiator.fill(0, &pattern(length, 1));
-            receive(&mut pair, 0, 500_000, 5);
-            let operation = Operation::Send {
-                immediate: 0xdead_beef,
-            };
-            pair.post(PostRequest {
-                token: 7,
-                ..PostRequest::new(operation, length as u64)
-            });
-            let observed =
-                pair.poll_until(|observed| !observed.initiator.is_empty() && !observed.target.is_empty());
-            assert_eq!(
-                observed.initiator,
-                [CompletionKind::Posted { token: 7 }],
-                "{setup:?}"
-            );
-            let arrived = CompletionKind::Received {
-                token: 5,
-                immediate: Some(0xdead_beef),
-                length: length as u64,
-            };
-            assert_eq!(observed.target, [arrived], "{setup:?}");
-            assert_eq!(pair.target.bytes(0, length), pattern(length, 1), "{setup:?}");
-        }
-    }
 }
 
 /// Lengths of messages that UCX transfers in different ways: inline, in one segment, in several segments or as a
@@ -114,29 +86,6 @@ fn delivers_messages_that_arrive_before_their_receives_in_order() {
     }
 }
 
-#[test]
-#[ignore = "run by runs_the_ignored_tests_with_each_library"]
-fn completions_of_short_messages_are_returned_in_order() {
-    const COUNT: u32 = 20;
-    for setup in setups() {
-        let mut pair = setup.pair();
-        send_before_receives_are_posted(&mut pair, std::iter::repeat_n(64, COUNT as usize));
-        // The order of the receives counts, not the order of their tokens.
-        for token in (0..COUNT).rev() {
-            receive(&mut pair, 64 * u64::from(token), 64, token);
-        }
-        let observed = pair.poll_until(|observed| observed.target.len() == COUNT as usize);
-        let arrived: Vec<CompletionKind> = (0..COUNT)
-            .map(|message| CompletionKind::Received {
-                token: COUNT - 1 - message,
-                immediate: Some(100 + u64::from(message)),
-                length: 64,
-            })
-            .collect();
-        assert_eq!(observed.target, arrived, "{setup:?}");
-    }
-}
-
 /// Fails if the library prints that a message was not released. UCX releases tagged messages itself.
 #[test]
 #[ignore = "run by runs_the_ignored_tests_with_each_library"]
@@ -172,127 +121,6 @@ fn a_message_longer_than_its_receive_is_an_error() {
 
 #[test]
 #[ignore = "run by runs_the_ignored_tests_with_each_library"]
-fn a_completed_write_is_in_target_memory() {
-    for setup in setups() {
-        for length in [8, 4096, 500_000] {
-            let mut pair = setup.pair();
-            pair.initiator.fill(128, &pattern(length, 4));
-            let operation = Operation::Write {
-                remote: pair.remote(0),
-                remote_offset: 64,
-            };
-            pair.post(PostRequest {
-                offset: 128,
-                ..PostRequest::new(operation, length as u64)
-            });
-            let observed = pair.poll_until(|observed| !observed.initiator.is_empty());
-            assert_eq!(
-                (observed.initiator, observed.target.len()),
-                (vec![POSTED], 0),
-                "{setup:?}"
-            );
-            assert_eq!(
-                pair.target.bytes(64, length),
-                pattern(length, 4),
-                "{setup:?} {length}"
-            );
-            assert_eq!(pair.target.bytes(0, 64), vec![0; 64], "{setup:?}");
-        }
-    }
-}
-
-#[test]
-#[ignore = "run by runs_the_ignored_tests_with_each_library"]
-fn immediate_data_arrives_after_the_bytes_of_its_write() {
-    for setup in setups() {
-        for length in [48, 200_000] {
-            let mut pair = setup.pair();
-            pair.initiator.fill(0, &pattern(length, 5));
-            let operation = Operation::WriteImmediate {
-                remote: pair.remote(0),
-                remote_offset: 16,
-                immediate: 77,
-            };
-            pair.post(PostRequest::new(operation, length as u64));
-            let observed = pair.poll_until(|observed| !observed.target.is_empty());
-            assert_eq!(pair.target.bytes(16, length), pattern(length, 5), "{setup:?}");
-            assert_eq!(
-                observed.target,
-                [CompletionKind::RemoteWrite { immediate: 77 }],
-                "{setup:?}"
-            );
-            if observed.initiator.is_empty() {
-                let observed = pair.poll_until(|observed| !observed.initiator.is_empty());
-                assert_eq!(observed.initiator, [POSTED], "{setup:?}");
-            }
-        }
-    }
-}
-
-#[test]
-#[ignore = "run by runs_the_ignored_tests_with_each_library"]
-fn read_transfers_bytes_from_the_target() {
-    for setup in setups() {
-        for length in [8, 100_000] {
-            let mut pair = setup.pair();
-            pair.target.fill(32, &pattern(length, 6));
-            let operation = Operation::Read {
-                remote: pair.remote(0),
-                remote_offset: 32,
-            };
-            pair.post(PostRequest::new(operation, length as u64));
-            let observed = pair.poll_until(|observed| !observed.initiator.is_empty());
-            assert_eq!(observed.initiator, [POSTED], "{setup:?}");
-            assert_eq!(pair.initiator.bytes(0, length), pattern(length, 6), "{setup:?}");
-        }
-    }
-}
-
-#[test]
-#[ignore = "run by runs_the_ignored_tests_with_each_library"]
-fn every_write_of_a_burst_completes_once() {
-    const BURST: u32 = 48;
-    const LENGTH: u64 = 8192;
-    for setup in setups() {
-        let mut pair = setup.pair();
-        let bytes = (u64::from(BURST) * LENGTH) as usize;
-        pair.initiator.fill(0, &pattern(bytes, 7));
-        for token in 0..BURST {
-            let at = u64::from(token) * LENGTH;
-            let remote = pair.remote(0);
-            let operation = match token % 3 {
-                0 => Operation::Write {
-                    remote,
-                    remote_offset: at,
-                },
-                _ => Operation::WriteImmediate {
-                    remote,
-                    remote_offset: at,
-                    immediate: u64::from(token),
-                },
-            };
-            pair.post(PostRequest {
-                offset: at,
-                token,
-                ..PostRequest::new(operation, LENGTH)
-            });
-        }
-        let observed = pair
-            .poll_until(|observed| observed.initiator.len() == BURST as usize && observed.target.len() == 32);
-        let mut tokens: Vec<_> = observed
-            .initiator
-            .iter()
-            .map(|kind| format!("{kind:?}"))
-            .collect();
-        tokens.sort();
-        tokens.dedup();
-        assert_eq!(tokens.len(), BURST as usize, "{setup:?}: a token completed twice");
-        assert_eq!(pair.target.bytes(0, bytes), pattern(bytes, 7), "{setup:?}");
-    }
-}
-
-#[test]
-#[ignore = "run by runs_the_ignored_tests_with_each_library"]
 fn library_memory_outlives_its_transport() {
     for setup in [tcp(), shared_memory()].map(with_library_memory) {
         let pair = setup.pair();
@@ -307,63 +135,6 @@ fn library_memory_outlives_its_transport() {
         memory.read_into(LENGTH - 4, &mut last).unwrap();
         assert_eq!(last, [1, 2, 3, 4], "{setup:?}");
         assert!(memory.write_from(LENGTH - 3, &[0; 4]).is_err());
-    }
-}
-
-#[test]
-#[ignore = "run by runs_the_ignored_tests_with_each_library"]
-fn opens_one_worker_per_rail() {
-    let mut setup = tcp();
-    setup.rails = vec!["127.0.0.1", "127.0.0.2", "lo"];
-    let mut pair = setup.pair();
-    pair.initiator.fill(0, &pattern(3072, 9));
-    for rail in 0..3 {
-        let at = rail as u64 * 1024;
-        let operation = Operation::Write {
-            remote: pair.remote(rail),
-            remote_offset: at,
-        };
-        pair.post(PostRequest {
-            rail,
-            offset: at,
-            ..PostRequest::new(operation, 1024)
-        });
-    }
-    let mut rails = Vec::new();
-    pair.retry_until_some(|pair| {
-        rails.extend(pair.poll().unwrap().iter().map(|(completion, _)| completion.rail));
-        (rails.len() == 3).then_some(())
-    });
-    rails.sort_unstable();
-    assert_eq!(rails, [0, 1, 2]);
-    assert_eq!(pair.target.bytes(0, 3072), pattern(3072, 9));
-}
-
-#[test]
-#[ignore = "run by runs_the_ignored_tests_with_each_library"]
-fn wait_returns_when_a_message_arrives() {
-    for setup in setups() {
-        let mut config = setup.config();
-        config.uses_wait = true;
-        let mut pair = Pair::open(&config, None).unwrap_or_else(|error| panic!("{setup:?}: {error}"));
-        receive(&mut pair, 0, 64, 0);
-        pair.post(PostRequest::new(Operation::Send { immediate: 1 }, 64));
-        let start = Instant::now();
-        let mut arrived = Vec::new();
-        while arrived.is_empty() {
-            assert!(
-                start.elapsed() < Duration::from_secs(20),
-                "{setup:?}: no message arrived"
-            );
-            pair.initiator.poll().unwrap();
-            pair.target.transport.wait(Duration::from_millis(200)).unwrap();
-            arrived = pair.target.poll().unwrap();
-        }
-        let start = Instant::now();
-        while start.elapsed() < Duration::from_millis(50) {
-            pair.target.transport.wait(Duration::from_millis(50)).unwrap();
-            assert!(pair.target.poll().unwrap().is_empty());
-        }
     }
 }
 
