@@ -61,7 +61,7 @@ impl<'a> Report<'a> {
 
     /// Name of the arm with index `arm` in the plan.
     fn arm_name(&self, arm: usize) -> &'a str {
-        self.plan.arms.get(arm).map_or("", |arm| arm.name.as_str())
+        self.plan.arm_name(arm)
     }
 }
 

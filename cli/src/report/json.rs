@@ -91,7 +91,7 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
         let scenario = plan.scenarios.get(index);
         scenario.map(|scenario| scenario.assignment.name.as_str())
     };
-    let arm = |index: usize| plan.arms.get(index).map_or("", |arm| arm.name.as_str());
+    let arm = |index: usize| plan.arm_name(index);
     let document = Document {
         format_version: FORMAT_VERSION,
         run: &plan.run,

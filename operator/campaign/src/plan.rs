@@ -365,6 +365,20 @@ impl PlannedScenario {
 }
 
 impl Plan {
+    /// Name of the arm with this index, which says so if the plan has no such arm.
+    pub fn arm_name(&self, arm: usize) -> &str {
+        let arm = self.arms.get(arm);
+        arm.map_or("(an arm that the plan does not have)", |arm| &arm.name)
+    }
+
+    /// Name of the scenario with this index, which says so if the plan has no such scenario.
+    pub fn scenario_name(&self, scenario: usize) -> &str {
+        let scenario = self.scenarios.get(scenario);
+        scenario.map_or("(a scenario that the plan does not have)", |scenario| {
+            &scenario.assignment.name
+        })
+    }
+
     /// The legs that measure `arm` and start no later than round `last_round`.
     pub fn legs_of_arm(&self, arm: usize, last_round: u32) -> impl Iterator<Item = &Leg> {
         self.legs.iter().filter(move |leg| {

@@ -195,9 +195,8 @@ fn protocols(report: &Report<'_>) -> Table {
     let cells = report.evaluation.summary.cells.iter();
     let used = cells.flat_map(|cell| cell.protocols.iter().map(move |protocol| (cell, protocol)));
     let rows = used.map(|(cell, protocol)| {
-        let scenario = plan.scenarios.get(cell.scenario);
         Row::new([
-            scenario.map_or("", |scenario| scenario.assignment.name.as_str()),
+            plan.scenario_name(cell.scenario),
             &format::size(cell.size_bytes),
             report.arm_name(cell.arm),
             &protocol.function,

@@ -60,7 +60,7 @@ fn untrustworthy_results(report: &Report<'_>) -> Vec<String> {
     let fabric = fabric.map(|fabric| overview::fabric(Some(fabric)));
     let unusable = summary.cells.iter().filter(|cell| cell.valid_cases == 0);
     let unusable = unusable.map(|cell| {
-        let arm = report.plan.arms.get(cell.arm).map_or("", |arm| arm.name.as_str());
+        let arm = report.plan.arm_name(cell.arm);
         let reason = cell
             .invalid_reason()
             .unwrap_or_else(|| "no case was measured".to_owned());
@@ -158,7 +158,6 @@ fn comparison_line(report: &Report<'_>, comparison: &Comparison) -> String {
 }
 
 fn location(report: &Report<'_>, scenario: usize, size_bytes: u64) -> String {
-    let scenario = report.plan.scenarios.get(scenario);
-    let name = scenario.map_or("", |scenario| scenario.assignment.name.as_str());
+    let name = report.plan.scenario_name(scenario);
     format!("{name} {}", format::size(size_bytes))
 }

@@ -21,7 +21,7 @@ pub fn of_scenario(report: &Report<'_>, index: usize) -> Vec<String> {
         }
     }
     let describe = |(arm, loss, sizes): (usize, String, Vec<u64>)| {
-        let name = report.plan.arms.get(arm).map_or("", |arm| arm.name.as_str());
+        let name = report.plan.arm_name(arm);
         format!("{name} at {}: {loss}", labels::sizes(&sizes))
     };
     groups.into_iter().map(describe).collect()

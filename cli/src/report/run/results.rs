@@ -234,7 +234,7 @@ pub(super) fn table(report: &Report<'_>, index: usize, scenario: &PlannedScenari
         let values = columns
             .iter()
             .map(|(_, _, value, _)| value(*row).unwrap_or_else(|| absent.to_owned()));
-        let name = arm.map_or("", |arm| arm.name.as_str());
+        let name = plan.arm_name(row.cell.arm);
         let invalid = row.cell.invalid_reason().unwrap_or_else(|| "none".to_owned());
         let start = [format::size(row.cell.size_bytes), name.to_owned()].into_iter();
         let detail = match is_variant && is_valid {

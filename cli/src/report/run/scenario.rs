@@ -55,12 +55,12 @@ fn verdicts(report: &Report<'_>, index: usize, scenario: &PlannedScenario) -> Ta
     let plan = report.plan;
     let arms: Vec<usize> = (0..plan.arms.len()).filter(|arm| *arm != plan.baseline).collect();
     let named = [&plan.baseline].into_iter().chain(&arms).map(|arm| {
-        let arm = plan.arms.get(*arm);
-        let detail = match arm.is_some_and(|arm| arm.control.is_some()) {
+        let is_control = plan.arms.get(*arm).is_some_and(|arm| arm.control.is_some());
+        let detail = match is_control {
             true => Detail::Full,
             false => Detail::Brief,
         };
-        Column::new(arm.map_or("", |arm| arm.name.as_str())).detail(detail)
+        Column::new(plan.arm_name(*arm)).detail(detail)
     });
     let columns = [Column::new("size")].into_iter().chain(named).collect();
     let rows = scenario.sizes.iter().map(|size| {
@@ -81,7 +81,7 @@ fn observed(report: &Report<'_>, index: usize, scenario: &PlannedScenario) -> Ta
         .into_iter()
         .map(|observation| {
             let arm = report.plan.arms.get(observation.cell.arm);
-            let name = arm.map_or("", |arm| arm.name.as_str());
+            let name = report.plan.arm_name(observation.cell.arm);
             let is_repeated = observation.kind == ObservationKind::RoundTrip && scenario.sizes.len() > 1;
             let is_control = arm.is_none_or(|arm| arm.control.is_some());
             let detail = match is_control || is_repeated {

@@ -110,7 +110,7 @@ fn shared_interface(
     arms.into_iter().find_map(|arm| {
         let cell = summary.cell(comparison.scenario, comparison.size_bytes, arm)?;
         let proof = cell.proof_if(FabricProof::Shared)?;
-        let name = &plan.arms.get(arm)?.name;
+        let name = plan.arm_name(arm);
         Some(Withheld::InterfaceShared {
             message: format!("{name}: {}", proof.reason),
         })
@@ -130,7 +130,7 @@ fn ran_in_cluster(reports: &Reports) -> bool {
 fn missing_or_invalid(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Option<Withheld> {
     let compared = [comparison.arm, plan.baseline].map(|arm| {
         let cell = summary.cell(comparison.scenario, comparison.size_bytes, arm)?;
-        Some((plan.arms.get(arm)?.name.as_str(), cell))
+        Some((plan.arm_name(arm), cell))
     });
     let [Some(arm), Some(baseline)] = compared else {
         return None;

@@ -59,7 +59,7 @@ pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
              latencies grow with the length of the window: lower load.openLoop.rate",
             planned.assignment.name,
             format::size(size_bytes),
-            plan.arms.get(arm)?.name,
+            plan.arm_name(arm),
             planned.rate()?,
             planned.assignment.workload.started(),
         ))

@@ -25,7 +25,7 @@ pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String
         })
         .collect();
     for (arm, _, facts) in endpoints.all() {
-        let name = plan.arms.get(arm).map_or("", |arm| arm.name.as_str());
+        let name = plan.arm_name(arm);
         let cells = plan.scenarios.iter().flat_map(|scenario| {
             let arm_cells = scenario.cells.iter().filter(move |cell| cell.arm == arm);
             arm_cells.map(move |cell| {

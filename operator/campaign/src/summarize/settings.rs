@@ -109,7 +109,7 @@ pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String
                 scenario.assignment.name,
                 format::size(cell.size_bytes),
                 found.settings.join(", "),
-                plan.arms.get(cell.arm).map_or("", |arm| arm.name.as_str()),
+                plan.arm_name(cell.arm),
                 found.reason
             ));
         }

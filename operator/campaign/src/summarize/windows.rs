@@ -133,7 +133,7 @@ impl<'a> Cases<'a> {
             .into_iter()
             .filter_map(|(arm, mut nanos)| Some((arm, median_of(&mut nanos)?)));
         let (arm, nanos) = medians.min_by(|one, other| one.1.total_cmp(&other.1))?;
-        Some((plan.arms.get(arm)?.name.as_str(), nanos))
+        Some((plan.arm_name(arm), nanos))
     }
 
     /// Total time, in seconds, that the arms take to complete one operation per thread, one arm after another, each at

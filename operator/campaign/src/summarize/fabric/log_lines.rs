@@ -135,7 +135,7 @@ struct LineWarning<'a> {
 /// values doubtful.
 pub(in crate::summarize) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
     let warnings = line_warnings(plan, reports);
-    let described = warnings.iter().take(MAX_WARNINGS).filter_map(|warning| {
+    let described = warnings.iter().take(MAX_WARNINGS).map(|warning| {
         let (case, line) = warning.first;
         let others = match warning.lines {
             0 | 1 => String::new(),
@@ -146,12 +146,12 @@ pub(in crate::summarize) fn warnings(plan: &Plan, reports: &Reports) -> Vec<Stri
         } else {
             ""
         };
-        Some(format!(
+        format!(
             "arm \"{}\": {}{others}{contradicts} {}",
-            plan.arms.get(warning.key.0)?.name,
+            plan.arm_name(warning.key.0),
             origin(reports, case, line),
             quote(line)
-        ))
+        )
     });
     let more = warnings.len().saturating_sub(MAX_WARNINGS);
     let more = (more > 0)
@@ -218,7 +218,7 @@ fn omissions(plan: &Plan, reports: &Reports) -> Vec<String> {
         *unknown = (*unknown).max(log.unrecognized.saturating_sub(listed));
     }
     let described = omitted.into_iter().flat_map(|(arm, [recognized, unknown])| {
-        let name = plan.arms.get(arm).map_or("", |arm| arm.name.as_str());
+        let name = plan.arm_name(arm);
         let describe = move |count: u64, what: &str| {
             (count > 0)
                 .then(|| format!("arm \"{name}\": the records of a case omit {count} more log lines {what}"))

@@ -86,8 +86,6 @@ fn shared(plan: &Plan, cells: &[CellSummary]) -> Option<String> {
 }
 
 fn place(plan: &Plan, cell: &CellSummary) -> String {
-    let scenario = plan.scenarios.get(cell.scenario);
-    let scenario = scenario.map_or("", |scenario| scenario.assignment.name.as_str());
-    let arm = plan.arms.get(cell.arm).map_or("", |arm| arm.name.as_str());
+    let (scenario, arm) = (plan.scenario_name(cell.scenario), plan.arm_name(cell.arm));
     format!("{scenario} at {}, arm \"{arm}\"", format::size(cell.size_bytes))
 }

@@ -98,7 +98,7 @@ fn scenario<'a>(plan: &'a Plan, sweep: &SweepSummary) -> Option<&'a PlannedScena
 }
 
 fn arm<'a>(plan: &'a Plan, sweep: &SweepSummary) -> &'a str {
-    plan.arms.get(sweep.arm).map_or("", |arm| arm.name.as_str())
+    plan.arm_name(sweep.arm)
 }
 
 #[cfg(test)]
