@@ -242,7 +242,7 @@ pub(super) fn execute_run(
     earlier_run: Option<&StoredRun>,
 ) -> Result<Exit, Failure> {
     let ended = run.execute(executor, interrupt).map_err(Failure::incomplete)?;
-    print_result(run, &ended)?;
+    print_result(run, &ended, &executor.options())?;
     let outcome = ended.evaluation.outcome().into();
     let Some(earlier_run) = earlier_run else {
         return Ok(outcome);
@@ -257,7 +257,7 @@ pub(super) fn execute_run(
 }
 
 /// Writes the report of `run` to its directory and prints the tables. Fails if the run stopped early.
-fn print_result(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
+fn print_result(run: &LocalRun, ended: &RunResult, machines: &[String]) -> Result<(), Failure> {
     let report = Report {
         plan: run.plan(),
         evaluation: &ended.evaluation,
@@ -282,10 +282,21 @@ fn print_result(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
     };
     let parent = run.directory().path().parent().unwrap_or(Path::new("."));
     // Resuming from run.json applies the same overrides, because its spec includes those from the command line.
+    let words = [
+        "fabricbench".to_owned(),
+        "run".to_owned(),
+        run.directory().run_path().display().to_string(),
+        "--resume".to_owned(),
+        parent.display().to_string(),
+    ];
+    let words: Vec<_> = words
+        .iter()
+        .chain(machines)
+        .map(|word| shell_word(word))
+        .collect();
     Err(Failure::incomplete(format!(
-        "{why}\nMeasured blocks are kept. Continue with: fabricbench run {} --resume {}",
-        shell_word(&run.directory().run_path()),
-        shell_word(parent)
+        "{why}\nMeasured blocks are kept. Continue with: {}",
+        words.join(" ")
     )))
 }
 
@@ -314,11 +325,10 @@ fn nothing_to_resume(directory: &Path, planned: &[PlannedRun]) -> String {
     )
 }
 
-/// Quotes `path` for a shell if necessary.
-fn shell_word(path: &Path) -> String {
-    let path = path.display().to_string();
-    // A path cannot contain the NUL character, which is the only one that cannot be quoted.
-    shlex::try_quote(&path).map_or_else(|_| path.clone(), Cow::into_owned)
+/// Quotes `word` for a shell if necessary.
+fn shell_word(word: &str) -> Cow<'_, str> {
+    // A path or an argument cannot contain the NUL character, which is the only one that cannot be quoted.
+    shlex::try_quote(word).unwrap_or(Cow::Borrowed(word))
 }
 
 /// Directory name of a run. The schema allows only names without path separators.
@@ -379,9 +389,8 @@ mod tests {
 
     #[test]
     fn quotes_paths_for_a_shell() {
-        let path = Path::new("it's \"mine\"/run.json");
-        let arguments = shlex::split(&shell_word(path)).unwrap();
-        assert_eq!(arguments, [path.display().to_string()]);
-        assert_eq!(shell_word(Path::new("out/run.json")), "out/run.json");
+        let path = "it's \"mine\"/run.json";
+        assert_eq!(shlex::split(&shell_word(path)).unwrap(), [path]);
+        assert_eq!(shell_word("out/run.json"), "out/run.json");
     }
 }

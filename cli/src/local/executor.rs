@@ -34,6 +34,11 @@ pub(crate) trait Executor {
         interrupt: &Interrupt,
     ) -> Vec<Result<StartedWorker, String>>;
 
+    /// Words of a shell command that start workers in the same place.
+    fn options(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Name of a worker in messages.
     fn name(&self, rank: u32) -> String {
         format!("worker {rank}")

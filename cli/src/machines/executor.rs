@@ -199,6 +199,22 @@ impl Executor for Machines {
         })
     }
 
+    fn options(&self) -> Vec<String> {
+        let workers = self
+            .hosts
+            .iter()
+            .flat_map(|(host, _)| ["--worker".to_owned(), host.to_string()]);
+        let mut words: Vec<String> = workers.collect();
+        let launcher = self.launcher.to_string();
+        if launcher != Launcher::DEFAULT {
+            words.extend(["--launcher".to_owned(), launcher]);
+        }
+        if let Some(directory) = &self.location.directory {
+            words.extend(["--worker-directory".to_owned(), directory.clone()]);
+        }
+        words
+    }
+
     fn name(&self, rank: u32) -> String {
         match self.hosts.get(rank as usize) {
             Some((host, _)) => format!("worker {rank} ({})", host.name),

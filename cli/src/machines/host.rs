@@ -1,5 +1,6 @@
 //! A machine on which a worker runs, as the user names it.
 
+use std::fmt;
 use std::str::FromStr;
 
 /// Machine on which a worker runs, such as `gpu-1`, `admin@gpu-1` or `gpu-1=10.0.0.1`.
@@ -38,6 +39,15 @@ impl FromStr for Host {
     }
 }
 
+impl fmt::Display for Host {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.address {
+            Some(address) => write!(formatter, "{}={address}", self.name),
+            None => formatter.write_str(&self.name),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,6 +60,7 @@ mod tests {
             ("admin@gpu-1", Some("fd00::1"))
         );
         assert_eq!("gpu-1".parse::<Host>().unwrap().address, None);
+        assert_eq!(host.to_string(), "admin@gpu-1=fd00::1");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The command that starts a shell on another machine.
 
+use std::fmt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::str::FromStr;
@@ -12,7 +13,10 @@ const SHELL: &str = "sh";
 
 /// Command that starts a program on another machine, such as `ssh {host}`, and passes standard input and output on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Launcher(Vec<String>);
+pub(crate) struct Launcher {
+    text: String,
+    words: Vec<String>,
+}
 
 impl Launcher {
     /// ssh, which must not ask for a password, because the question would not be seen.
@@ -21,7 +25,7 @@ impl Launcher {
     /// The command that starts a shell on `host`, in a process group of its own, so that Ctrl-C in the terminal does not end
     /// the connection before the worker has stopped.
     pub(super) fn shell(&self, host: &str) -> Command {
-        let mut words = self.0.iter().map(|word| word.replace(HOST, host));
+        let mut words = self.words.iter().map(|word| word.replace(HOST, host));
         let mut command = Command::new(words.next().unwrap_or_default());
         command
             .args(words)
@@ -34,13 +38,22 @@ impl Launcher {
     }
 }
 
+impl fmt::Display for Launcher {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
 impl FromStr for Launcher {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let words = shlex::split(text).ok_or("has a quote that is not closed")?;
         match words.iter().any(|word| word.contains(HOST)) {
-            true => Ok(Self(words)),
+            true => Ok(Self {
+                text: text.to_owned(),
+                words,
+            }),
             false => Err(format!(
                 "must contain {HOST}, which the name of each worker's host replaces"
             )),

@@ -64,6 +64,7 @@ fn killed_launcher_ends_the_attempt_and_names_the_machine() {
     kill_process(Pid::from_raw(client as i32).unwrap(), Signal::KILL).unwrap();
     let output = running.wait().expect_code(3);
     output.expect_stderr("worker 1 (10.77.0.2) terminated with signal: 9");
+    output.expect_stderr("--worker 10.77.0.1 --worker 10.77.0.2 --launcher 'ip netns exec ");
     fabric.assert_no_processes();
     check_resume(&fabric, &dir);
 }
