@@ -63,7 +63,7 @@ def names(file):
 
 def variants(file, enum):
     """Returns the names of an enum's variants."""
-    found = re.search(rf"^pub enum {enum} \{{\n(.*?)^\}}", file.read_text(), re.MULTILINE | re.DOTALL)
+    found = re.search(rf"^pub(?:\([a-z]+\))? enum {enum} \{{\n(.*?)^\}}", file.read_text(), re.MULTILINE | re.DOTALL)
     return set(re.findall(r"^    (\w+)(?:,| \{|\()", found[1], re.MULTILINE)) if found else set()
 
 
