@@ -181,7 +181,7 @@ fn protocols(protocols: &[ProtocolUse]) -> String {
 }
 
 /// Formats a value of a quantity: exactly if it is a whole number.
-fn value(value: f64) -> String {
+pub(super) fn value(value: f64) -> String {
     match value.fract() == 0.0 {
         true => format!("{value}"),
         false => format_significant(value),

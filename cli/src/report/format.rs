@@ -67,8 +67,12 @@ pub struct Format {
     name: &'static str,
     help: &'static str,
     extensions: &'static [&'static str],
+    omission: Option<&'static str>,
     render: Render,
 }
+
+/// Why text and Markdown do not contain every quantity.
+const SUMMARY: &str = "it shows the values that a reader compares; JSON, CSV and HTML contain every quantity";
 
 impl Format {
     /// Text for a terminal.
@@ -81,45 +85,67 @@ impl Format {
             help: "Human-readable text for a terminal",
             // Special files such as /dev/stdout have no extension.
             extensions: &["txt", "text", "log", ""],
+            omission: Some(SUMMARY),
             render: |subject, options| Ok(text::render(&subject.document(), options)),
         },
         Self {
             name: "json",
             help: "JSON with all values",
             extensions: &["json"],
+            omission: None,
             render: |subject, _| subject.json(),
         },
         Self {
             name: "csv",
             help: "CSV with one row per scenario, size, arm and metric",
             extensions: &["csv"],
+            omission: None,
             render: |subject, _| subject.csv(),
         },
         Self {
             name: "html",
             help: "Self-contained HTML page",
             extensions: &["html", "htm"],
+            omission: None,
             render: |subject, _| Ok(html::render(&subject.document())),
         },
         Self {
             name: "openmetrics",
             help: "OpenMetrics text with the metrics that the operator serves for the run",
             extensions: &["prom", "om"],
+            omission: None,
             render: |subject, _| subject.openmetrics(),
         },
         Self {
             name: "markdown",
             help: "Markdown for a comment on a pull request",
             extensions: &["md", "markdown"],
+            omission: Some(SUMMARY),
             render: |subject, _| Ok(markdown::render(&subject.document())),
         },
         Self {
             name: "junit",
             help: "JUnit XML with a test for each expectation, each variant, and each call and memory test",
             extensions: &["xml"],
+            omission: Some("JUnit contains the outcomes of tests, and no values"),
             render: |subject, _| junit::render(&subject.document()).map_err(RenderError::failed),
         },
     ];
+
+    /// Returns all formats.
+    pub fn all() -> &'static [Self] {
+        const { &Self::ALL }
+    }
+
+    /// Returns the name, which is also the value of `--format`.
+    pub fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// Returns why the format does not contain every quantity of the catalogue; `None` if it does.
+    pub fn omission(self) -> Option<&'static str> {
+        self.omission
+    }
 
     /// Returns the format of files with this extension, in lowercase.
     pub fn of_extension(extension: &str) -> Option<Self> {
@@ -143,7 +169,7 @@ impl Format {
 
 impl ValueEnum for Format {
     fn value_variants<'a>() -> &'a [Self] {
-        const { &Self::ALL }
+        Self::all()
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {

@@ -8,6 +8,7 @@ use campaign::summarize::{
     VarianceSplit,
 };
 use crds::printable::printable_json;
+use crds::quantity::Quantity;
 use serde::Serialize;
 
 use super::run::isolated::{self, Counts, TestKind};
@@ -42,19 +43,19 @@ struct Document<'a> {
     /// Numbers of memory footprints in each section, without control arms.
     #[serde(skip_serializing_if = "Option::is_none")]
     footprints: Option<Counts<'a>>,
-    results: Vec<NamedItem<'a, CellSummary>>,
+    results: Vec<NamedItem<'a, Results<'a>>>,
     /// Results of the load sweeps. Their capacities and completed rates are in operations per second per thread.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    sweeps: Vec<NamedItem<'a, SweepSummary>>,
-    comparisons: Vec<NamedItem<'a, Comparison>>,
+    sweeps: Vec<NamedItem<'a, &'a SweepSummary>>,
+    comparisons: Vec<NamedItem<'a, &'a Comparison>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     factor_effects: Vec<WithScenarioName<'a, FactorEffect>>,
     expectations: &'a [ExpectationAnswer],
-    cold_starts: Vec<NamedItem<'a, SetupCostSummary>>,
+    cold_starts: Vec<NamedItem<'a, &'a SetupCostSummary>>,
     /// Standard deviations of the natural logarithm of the baseline's primary metric.
-    variances: Vec<NamedItem<'a, VarianceSplit>>,
+    variances: Vec<NamedItem<'a, &'a VarianceSplit>>,
     /// Upper bounds on the throughput, with the arm whose devices determine them.
-    upper_bounds: Vec<NamedItem<'a, UpperBound>>,
+    upper_bounds: Vec<NamedItem<'a, &'a UpperBound>>,
     environment: &'a Environment,
     evidence_lines: &'a [String],
     warnings: &'a [String],
@@ -67,7 +68,16 @@ struct NamedItem<'a, T> {
     scenario_name: Option<&'a str>,
     arm_name: &'a str,
     #[serde(flatten)]
-    item: &'a T,
+    item: T,
+}
+
+/// Results of an arm at a size.
+#[derive(Serialize)]
+struct Results<'a> {
+    /// Values of the measured quantities.
+    values: BTreeMap<Quantity, f64>,
+    #[serde(flatten)]
+    cell: &'a CellSummary,
 }
 
 #[derive(Serialize)]
@@ -77,6 +87,14 @@ struct WithScenarioName<'a, T> {
     scenario_name: Option<&'a str>,
     #[serde(flatten)]
     item: &'a T,
+}
+
+fn named<'a, T>(scenario_name: Option<&'a str>, arm_name: &'a str, item: T) -> NamedItem<'a, T> {
+    NamedItem {
+        scenario_name,
+        arm_name,
+        item,
+    }
 }
 
 /// Renders the report as indented JSON with a final newline.
@@ -117,29 +135,20 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
         results: summary
             .cells
             .iter()
-            .map(|cell| NamedItem {
-                scenario_name: scenario(cell.scenario),
-                arm_name: arm(cell.arm),
-                item: cell,
+            .map(|cell| {
+                let values = cell.values().collect();
+                named(scenario(cell.scenario), arm(cell.arm), Results { values, cell })
             })
             .collect(),
         sweeps: summary
             .sweeps
             .iter()
-            .map(|sweep| NamedItem {
-                scenario_name: None,
-                arm_name: arm(sweep.arm),
-                item: sweep,
-            })
+            .map(|sweep| named(None, arm(sweep.arm), sweep))
             .collect(),
         comparisons: comparisons
             .all
             .iter()
-            .map(|comparison| NamedItem {
-                scenario_name: scenario(comparison.scenario),
-                arm_name: arm(comparison.arm),
-                item: comparison,
-            })
+            .map(|one| named(scenario(one.scenario), arm(one.arm), one))
             .collect(),
         factor_effects: comparisons
             .factor_effects
@@ -153,29 +162,17 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
         cold_starts: summary
             .cold
             .iter()
-            .map(|cold| NamedItem {
-                scenario_name: None,
-                arm_name: arm(cold.arm),
-                item: cold,
-            })
+            .map(|cold| named(None, arm(cold.arm), cold))
             .collect(),
         variances: summary
             .variances
             .iter()
-            .map(|split| NamedItem {
-                scenario_name: scenario(split.scenario),
-                arm_name: arm(plan.baseline),
-                item: split,
-            })
+            .map(|split| named(scenario(split.scenario), arm(plan.baseline), split))
             .collect(),
         upper_bounds: summary
             .upper_bounds
             .iter()
-            .map(|bound| NamedItem {
-                scenario_name: scenario(bound.scenario),
-                arm_name: arm(plan.baseline),
-                item: bound,
-            })
+            .map(|bound| named(scenario(bound.scenario), arm(plan.baseline), bound))
             .collect(),
         environment: &summary.environment,
         evidence_lines: &summary.evidence_lines,

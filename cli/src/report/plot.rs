@@ -194,3 +194,29 @@ pub fn percent_label(percent: f64) -> String {
     let text = format!("{percent:+.4}");
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn arms_with_the_same_color_differ_in_marker_and_line() {
+        let looks = (0..2 * COLORS).map(|index| {
+            let arm = PlotArm {
+                index,
+                is_control: false,
+            };
+            let Shape::Dot { is_square, .. } = arm.marker((0.0, 0.0), 3).shape else {
+                panic!("a marker is a dot");
+            };
+            let Shape::Line { dash, .. } = arm.line(Vec::new(), 1, 1.0).shape else {
+                panic!("a line is a line");
+            };
+            assert_eq!(dash.is_some(), is_square);
+            format!("{:?} {is_square}", arm.color())
+        });
+        assert_eq!(looks.collect::<BTreeSet<_>>().len(), 2 * COLORS);
+    }
+}

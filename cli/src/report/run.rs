@@ -1,6 +1,7 @@
 //! Document of a run.
 
 mod comparison;
+mod details;
 mod differences;
 mod environment;
 mod evidence;

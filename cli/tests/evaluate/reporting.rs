@@ -125,9 +125,11 @@ pub mod formats {
     use campaign::compare::Comparison;
     use campaign::plan::Role;
     use campaign::{RunOutcome, evaluate};
+    use crds::quantity::Quantity;
     use crds::record::{CaseFailure, CaseResult, FailureReason};
+    use crds::v1alpha1::BenchmarkRun;
     use fabricbench_cli::report::text::{TextOptions, render};
-    use fabricbench_cli::report::{Report, csv, html, json, junit, markdown};
+    use fabricbench_cli::report::{Format, Report, StoredReport, csv, html, json, junit, markdown};
 
     use super::*;
     use crate::fixture::UID;
@@ -465,6 +467,39 @@ pub mod formats {
         assert!(has_table(crds::v1alpha1::Metric::Throughput));
         assert!(!has_table(crds::v1alpha1::Metric::ReportedLatency));
         assert!(!has_table(crds::v1alpha1::Metric::ReportedBandwidth));
+    }
+
+    #[test]
+    fn every_format_contains_every_quantity_or_says_why_not() {
+        let report = PLANTED.report();
+        let input = status_input(&PLANTED.campaign, &PLANTED.evaluation);
+        let run = BenchmarkRun {
+            status: Some(status(&input)),
+            ..crate::fixture::run()
+        };
+        let stored = StoredReport {
+            run: &run,
+            report,
+            state_summary: None,
+        };
+        let cells = report.evaluation.summary.cells.iter();
+        let measured: BTreeSet<Quantity> = cells
+            .flat_map(|cell| cell.values().map(|(quantity, _)| quantity))
+            .collect();
+        assert!(measured.len() > 10, "{measured:?}");
+        for format in Format::all() {
+            let text = format.render(&stored, &TextOptions::default()).unwrap();
+            if let Some(reason) = format.omission() {
+                assert!(!reason.is_empty());
+                continue;
+            }
+            for quantity in &measured {
+                let series = format!("fabricbench_arm_{}", quantity.definition().series.metric);
+                let names = [quantity.name().to_owned(), quantity.column(), series];
+                let found = names.iter().any(|name| text.contains(name));
+                assert!(found, "{}: {quantity}", format.name());
+            }
+        }
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! Comparisons of two finished runs.
 
 use campaign::Evaluation;
-use campaign::compare_runs::{FinishedRun, RunComparison, compare_runs, differences};
+use campaign::compare_runs::{Difference, FinishedRun, RunComparison, compare_runs, differences};
 use campaign::plan::Plan;
 use crds::record::CaseResult;
 use crds::v1alpha1::{Metric, Verdict};
+use fabricbench_cli::report::runs::ComparedRuns;
+use fabricbench_cli::report::text::{self, TextOptions};
+use fabricbench_cli::report::{Subject, html, junit, markdown};
 
 use crate::fixture::{Campaign, plan};
 
@@ -65,6 +68,79 @@ fn detects_a_change() {
     assert_eq!(
         comparison(&all, "fi-inject", 64).verdict,
         Some(Verdict::Regressed)
+    );
+}
+
+#[test]
+fn every_format_shows_a_regression_between_runs() {
+    let plan = plan();
+    let before = Campaign::default().evaluation();
+    let after = Campaign {
+        effects: [(("fi-inject", 64), 1.5)].into(),
+        ..Campaign::default()
+    };
+    let after = after.evaluation();
+    let (first, second) = (finished_run(&plan, &before), finished_run(&plan, &after));
+    let comparisons = compare_runs(&first, &second).unwrap();
+    let compared = ComparedRuns {
+        first: &first,
+        second: &second,
+        differences: &[],
+        comparisons: &comparisons,
+    };
+    let document = compared.document();
+    let pages = [
+        text::render(&document, &TextOptions::default()),
+        markdown::render(&document),
+        html::render(&document),
+        compared.json().unwrap(),
+    ];
+    for page in &pages {
+        assert!(page.contains("Regressed") && page.contains("fi-inject"), "{page}");
+    }
+    let verdict = "improved 0, regressed 1, no change ";
+    assert!(
+        pages[..3].iter().all(|page| page.contains(verdict)),
+        "{}",
+        pages[0]
+    );
+    let tests = junit::render(&document).unwrap();
+    let failed = r#"<testcase name="fi-inject: no regression at any size" classname="#;
+    let (_, test) = tests.split_once(failed).unwrap();
+    let (test, _) = test.split_once("</testcase>").unwrap();
+    assert!(
+        test.contains(r#"<failure message="worse than in the first run">small 64 B: +"#),
+        "{test}"
+    );
+    assert!(
+        compared
+            .csv()
+            .unwrap_err()
+            .to_string()
+            .contains("has no CSV report")
+    );
+
+    let forced = ComparedRuns {
+        differences: &[Difference {
+            property: "kernel".to_owned(),
+            first: "1".to_owned(),
+            second: "2".to_owned(),
+        }],
+        ..compared
+    };
+    let document = forced.document();
+    for page in [
+        text::render(&document, &TextOptions::default()),
+        markdown::render(&document),
+        html::render(&document),
+    ] {
+        let is_stated = page.contains("not comparable") && page.contains("kernel: 1 ");
+        assert!(is_stated, "{page}");
+    }
+    let tests = junit::render(&document).unwrap();
+    assert!(
+        tests.contains(r#"<error message="the runs are not comparable">kernel: 1 | 2<"#),
+        "{tests}"
     );
 }
 

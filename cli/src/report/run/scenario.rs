@@ -5,7 +5,7 @@ use campaign::plan::PlannedScenario;
 
 use super::comparison::{baseline_text, compared_text};
 use super::observations::{self, ObservationKind};
-use super::{evidence, factors, isolated, lost_rounds, overview, plots, results, serving};
+use super::{details, evidence, factors, isolated, lost_rounds, overview, plots, results, serving};
 use crate::report::document::{Block, Cell, Column, Detail, Layout, Row, Section, Table};
 use crate::report::{Report, labels};
 
@@ -30,10 +30,11 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Option<Section> {
     }
     blocks.extend(factors::blocks(report, index));
     blocks.push(observed(report, index, scenario).into());
-    blocks.push(results::flows(report, index).into());
+    blocks.push(details::flows(report, index).into());
     blocks.push(serving::workers(report, index).into());
-    blocks.push(results::rails(report, index).into());
-    blocks.extend(results::other_metrics(report, index, scenario).map(Block::from));
+    blocks.push(details::rails(report, index).into());
+    blocks.extend(details::other_metrics(report, index, scenario).map(Block::from));
+    blocks.push(details::quantities(report, index).into());
     blocks.push(evidence::table(report, index).into());
     let baseline = plan.arms.get(plan.baseline);
     Some(Section {
