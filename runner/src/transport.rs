@@ -14,6 +14,8 @@ pub mod conformance;
 pub mod descriptors;
 pub mod environment;
 pub mod failures;
+#[cfg(test)]
+mod ignored_tests;
 pub mod libfabric;
 pub mod loopback;
 pub mod nixl;

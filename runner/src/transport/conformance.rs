@@ -430,6 +430,26 @@ pub fn a_depth_of_zero_is_rejected<T: Transport>(subject: &Subject) {
     assert!(error.message.starts_with("0 posts in flight"), "{error}");
 }
 
+pub fn a_missing_library_is_reported<T: Transport>(subject: &Subject) {
+    let config = OpenConfig {
+        library: Some("/nowhere".into()),
+        ..subject.config.clone()
+    };
+    let error = T::open(&config).err().unwrap();
+    assert_eq!(error.reason, FailureReason::LibraryNotFound, "{error}");
+    assert!(error.message.contains("/nowhere"), "{error}");
+}
+
+pub fn more_sources_than_rails_are_rejected<T: Transport>(subject: &Subject) {
+    let config = OpenConfig {
+        rails: vec!["127.0.0.1".to_owned(), "127.0.0.2".to_owned()],
+        ..subject.config.clone()
+    };
+    let error = T::open(&config).err().unwrap();
+    assert_eq!(error.reason, FailureReason::OperationRejected, "{error}");
+    assert_eq!(error.message, "1 rails requested, but 2 rail sources given");
+}
+
 pub fn a_peer_with_another_number_of_rails_is_rejected<T: Transport>(subject: &Subject) {
     let mut pair = subject.pair::<T>();
     let two = EndpointAddresses {
@@ -513,6 +533,8 @@ macro_rules! transport_conformance {
         $crate::transport_conformance! { @each $transport, $subjects, [$(#[$attribute])?];
             a_transport_that_was_opened_for_polling_does_not_wait
             a_depth_of_zero_is_rejected
+            a_missing_library_is_reported
+            more_sources_than_rails_are_rejected
             a_peer_with_another_number_of_rails_is_rejected
             invalid_arguments_are_refused
             a_token_is_refused_while_it_is_in_flight

@@ -7,8 +7,9 @@ mod peers;
 mod rejections;
 mod traffic;
 
+use crate::transport::ignored_tests::run_ignored_tests;
+use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::Command;
 
 /// Variables that enable shared-memory error handling.
 const SHARED_MEMORY_ERROR_HANDLING: [(&str, &str); 2] = [
@@ -20,13 +21,17 @@ const SHARED_MEMORY_ERROR_HANDLING: [(&str, &str); 2] = [
 #[test]
 fn runs_the_ignored_tests_with_each_library() {
     for library in libraries() {
-        let text = run_ignored("transport::ucx::tests::", library.as_ref(), &[]);
+        let library = library.map(|library| (harness::LIBRARY, OsString::from(library)));
+        let (status, text) = run_ignored_tests("transport::ucx::tests::", library.clone());
+        assert!(status.success(), "{text}");
         assert!(
             !text.contains("not returned to mpool"),
             "a UCX object was not released: {text}"
         );
         let test = "transport::ucx::tests::rejections::shared_memory_with_error_handling";
-        run_ignored(test, library.as_ref(), &SHARED_MEMORY_ERROR_HANDLING);
+        let error_handling = SHARED_MEMORY_ERROR_HANDLING.map(|(name, value)| (name, OsString::from(value)));
+        let (status, text) = run_ignored_tests(test, error_handling.into_iter().chain(library));
+        assert!(status.success(), "{text}");
     }
 }
 
@@ -36,30 +41,4 @@ fn libraries() -> [Option<PathBuf>; 2] {
         panic!("FABRICBENCH_TEST_UCX_2 must name a directory that contains a newer UCX; .ci/test sets it")
     });
     [None, Some(PathBuf::from(newer))]
-}
-
-/// Runs the ignored tests whose names contain `filter` in a separate process, and returns its output.
-fn run_ignored(filter: &str, library: Option<&PathBuf>, variables: &[(&str, &str)]) -> String {
-    let directory = tempfile::tempdir().unwrap();
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command
-        .args(["--ignored", "--test-threads=1", filter])
-        .current_dir(directory.path())
-        .env_remove("HOME")
-        .env_remove(harness::LIBRARY)
-        .envs(super::required_environment())
-        .envs(variables.iter().copied());
-    if let Some(library) = library {
-        command.env(harness::LIBRARY, library);
-    }
-    let output = command.output().unwrap();
-    let text = format!(
-        "{library:?}: {}\n{}\n{}",
-        output.status,
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    assert!(output.status.success(), "{text}");
-    assert!(!text.contains("running 0 tests"), "{filter}: {text}");
-    text
 }
