@@ -8,8 +8,4 @@ pub mod imported;
 mod json_difference;
 mod local;
 mod machines;
-#[allow(
-    unreachable_pub,
-    reason = "its files still have items that only the crate uses"
-)]
 pub mod report;

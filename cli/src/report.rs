@@ -4,7 +4,7 @@
 //! OpenMetrics, whose keys are stable, are written from the data of the subject.
 
 pub mod csv;
-pub mod document;
+mod document;
 mod format;
 pub mod html;
 pub mod imported;
@@ -14,7 +14,7 @@ mod labels;
 pub mod markdown;
 pub mod openmetrics;
 pub mod plan;
-pub mod plot;
+mod plot;
 mod run;
 pub mod runs;
 pub mod text;

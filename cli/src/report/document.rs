@@ -3,7 +3,7 @@
 
 mod result;
 
-pub use result::{ResultClass, ResultText};
+pub(super) use result::{ResultClass, ResultText};
 
 use super::plot::Plot;
 
@@ -206,7 +206,7 @@ impl Document {
 }
 
 /// Name of the test that tells whether the results are complete and trustworthy.
-pub const VALIDITY: &str = "complete and trustworthy";
+pub(super) const VALIDITY: &str = "complete and trustworthy";
 /// Heading of the lists of warnings.
 const WARNING: &str = "warning";
 

@@ -11,16 +11,16 @@ use campaign::summarize::CellSummary;
 use campaign::workload::rules;
 
 /// Text of a value that a command's tool printed as 0 in at least one case.
-pub const BELOW_RESOLUTION: &str = "below the resolution of the tool";
+pub(super) const BELOW_RESOLUTION: &str = "below the resolution of the tool";
 
 /// Formats `value` of `metric` with its unit.
-pub fn metric_value(metric: Metric, value: f64) -> String {
+pub(super) fn metric_value(metric: Metric, value: f64) -> String {
     printed_value(metric, value, 0.0)
 }
 
 /// Formats `value` of `metric` with its unit, without digits below `resolution`, the last digit that a tool printed; 0 if
 /// the value is exact.
-pub fn printed_value(metric: Metric, value: f64, resolution: f64) -> String {
+pub(super) fn printed_value(metric: Metric, value: f64, resolution: f64) -> String {
     match metric {
         Metric::LatencyP50
         | Metric::LatencyP95
@@ -36,7 +36,7 @@ pub fn printed_value(metric: Metric, value: f64, resolution: f64) -> String {
 
 /// Formats the median of `metric` over the rounds of `cell` in `scenario` with its unit; `None` if it has no value.
 /// Throughput is in the unit from the spec, if one is set.
-pub fn median(scenario: &PlannedScenario, cell: &CellSummary, metric: Metric) -> Option<String> {
+pub(super) fn median(scenario: &PlannedScenario, cell: &CellSummary, metric: Metric) -> Option<String> {
     let median = cell.metric(metric)?.median;
     Some(match scenario.rate_format {
         Some(format) if metric == Metric::Throughput => format.text(median),
@@ -56,7 +56,7 @@ fn resolution(cell: &CellSummary, metric: Metric) -> f64 {
 /// Returns the name of `metric` with the kind of latency that `workload` measures: ping-pong reports half the
 /// round-trip time as one-way latency, calls report the time to their reply, and an open loop measures from the
 /// intended start.
-pub fn metric_title(workload: &Workload, metric: Metric) -> String {
+pub(super) fn metric_title(workload: &Workload, metric: Metric) -> String {
     if !metric.is_latency() {
         return metric_name(metric).to_owned();
     }
@@ -64,7 +64,7 @@ pub fn metric_title(workload: &Workload, metric: Metric) -> String {
 }
 
 /// Returns the label of an expectation outcome.
-pub fn expectation_outcome(answer: &ExpectationAnswer) -> &'static str {
+pub(super) fn expectation_outcome(answer: &ExpectationAnswer) -> &'static str {
     match answer.outcome {
         ExpectationOutcome::Met if answer.above_maximum => "Met, above the expected maximum",
         ExpectationOutcome::Met => "Met",
@@ -74,7 +74,7 @@ pub fn expectation_outcome(answer: &ExpectationAnswer) -> &'static str {
 }
 
 /// Returns the name of a fabric proof.
-pub fn fabric_proof(proof: FabricProof) -> &'static str {
+pub(super) fn fabric_proof(proof: FabricProof) -> &'static str {
     match proof {
         FabricProof::Verified => "verified",
         FabricProof::Shared => "shared with other traffic",
@@ -84,7 +84,7 @@ pub fn fabric_proof(proof: FabricProof) -> &'static str {
 }
 
 /// Formats sizes as a comma-separated list, such as `64 B, 128 B`.
-pub fn sizes(sizes: &[u64]) -> String {
+pub(super) fn sizes(sizes: &[u64]) -> String {
     sizes
         .iter()
         .map(|bytes| format::size(*bytes))

@@ -2,12 +2,12 @@
 
 mod axis;
 
-pub use axis::{Axis, SizeAxis};
+pub(super) use axis::{Axis, SizeAxis};
 
 /// Number of arm colors. The style sheet has a light and a dark set, both from the Okabe-Ito palette, which color-blind
 /// readers can distinguish. A run has at most twice as many variants as colors; the second half reuses the colors with
 /// a different marker and line style.
-pub const COLORS: usize = 8;
+pub(super) const COLORS: usize = 8;
 /// Dash and gap lengths of the line of an arm that shares its color, in units of the plot.
 const DASH: (u32, u32) = (6, 4);
 /// Opacity of a round's dot. Dots are translucent, so that overlapping dots remain distinguishable.
@@ -97,7 +97,7 @@ pub enum Shape {
 
 /// An arm of a plot, which determines the color and the marker.
 #[derive(Clone, Copy, Debug)]
-pub struct PlotArm {
+pub(super) struct PlotArm {
     /// Index of the arm in the plan.
     pub index: usize,
     /// Whether the arm is a control arm.
@@ -106,7 +106,7 @@ pub struct PlotArm {
 
 impl PlotArm {
     /// Color of the arm.
-    pub fn color(self) -> Color {
+    pub(super) fn color(self) -> Color {
         match self.is_control {
             true => Color::Control,
             false => Color::Arm(self.index % COLORS),
@@ -114,12 +114,12 @@ impl PlotArm {
     }
 
     /// Whether the arm shares its color with an earlier arm. Its markers are then squares, and its lines dashed.
-    pub fn shares_color(self) -> bool {
+    pub(super) fn shares_color(self) -> bool {
         !self.is_control && self.index >= COLORS
     }
 
     /// The line of the arm through `points`.
-    pub fn line(self, points: Vec<(f64, f64)>, width: u32, opacity: f64) -> Mark {
+    pub(super) fn line(self, points: Vec<(f64, f64)>, width: u32, opacity: f64) -> Mark {
         let shape = Shape::Line {
             points,
             width,
@@ -130,23 +130,23 @@ impl PlotArm {
     }
 
     /// A solid line of the arm's color, such as an interval.
-    pub fn whisker(self, from: (f64, f64), to: (f64, f64), width: u32) -> Mark {
+    pub(super) fn whisker(self, from: (f64, f64), to: (f64, f64), width: u32) -> Mark {
         Mark::line(self.color(), vec![from, to], width)
     }
 
     /// The marker of the arm, filled with its color.
-    pub fn marker(self, at: (f64, f64), radius: u32) -> Mark {
+    pub(super) fn marker(self, at: (f64, f64), radius: u32) -> Mark {
         self.dot(at, radius, (self.color(), 1.0), 0)
     }
 
     /// The marker of the arm with an outline, filled with its color or hollow.
-    pub fn outlined_marker(self, at: (f64, f64), radius: u32, is_filled: bool) -> Mark {
+    pub(super) fn outlined_marker(self, at: (f64, f64), radius: u32, is_filled: bool) -> Mark {
         let fill = if is_filled { self.color() } else { Color::Page };
         self.dot(at, radius, (fill, 1.0), 2)
     }
 
     /// A small dot for the value of a round.
-    pub fn round(self, at: (f64, f64)) -> Mark {
+    pub(super) fn round(self, at: (f64, f64)) -> Mark {
         let shape = Shape::Dot {
             at,
             radius: ROUND_RADIUS,
@@ -168,7 +168,7 @@ impl PlotArm {
     }
 
     /// A mark of the arm's color.
-    pub fn mark(self, shape: Shape) -> Mark {
+    pub(super) fn mark(self, shape: Shape) -> Mark {
         Mark {
             color: self.color(),
             shape,
@@ -190,7 +190,7 @@ impl Mark {
 }
 
 /// Formats a change in percent for an axis, without trailing zeros.
-pub fn percent_label(percent: f64) -> String {
+pub(super) fn percent_label(percent: f64) -> String {
     let text = format!("{percent:+.4}");
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }

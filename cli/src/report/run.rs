@@ -28,7 +28,7 @@ use super::document::{
 use super::{Report, labels};
 
 /// Creates the document.
-pub fn document(report: &Report<'_>) -> Document {
+pub(super) fn document(report: &Report<'_>) -> Document {
     let plan = report.plan;
     let description = [overview::transport(report)]
         .into_iter()

@@ -12,7 +12,7 @@ pub struct Axis {
 }
 
 /// Logarithmic axis for a scenario's sizes.
-pub struct SizeAxis {
+pub(crate) struct SizeAxis {
     /// Underlying axis.
     pub axis: Axis,
     /// Position of the axis's lower end.
@@ -26,7 +26,7 @@ const MAX_SIZE_LABELS: usize = 8;
 
 impl SizeAxis {
     /// Creates an axis for `sizes` in bytes.
-    pub fn new(sizes: impl Iterator<Item = u64>) -> Self {
+    pub(crate) fn new(sizes: impl Iterator<Item = u64>) -> Self {
         let sizes: Vec<u64> = sizes.collect();
         let positions = || sizes.iter().map(|size| Self::position(*size));
         let (smallest, largest) = range(positions()).unwrap_or((1.0, 1.0));
@@ -46,7 +46,7 @@ impl SizeAxis {
     }
 
     /// Position of `size` on the axis.
-    pub fn position(size: u64) -> f64 {
+    pub(crate) fn position(size: u64) -> f64 {
         size.max(1) as f64
     }
 }

@@ -71,7 +71,7 @@ impl From<&Comparison> for ResultText {
 
 /// Presents the result in `metric` of the arm at the size of `cell`, given as the indexes of the scenario and the arm and the
 /// size in bytes, with a mark next to the change if the library emulated, or may have emulated, the arm's operations.
-pub fn compared_text(report: &Report<'_>, cell: (usize, u64, usize), metric: Metric) -> ResultText {
+pub(super) fn compared_text(report: &Report<'_>, cell: (usize, u64, usize), metric: Metric) -> ResultText {
     let (scenario, size_bytes, arm) = cell;
     let comparisons = &report.evaluation.comparisons;
     let Some(comparison) = comparisons.find(scenario, size_bytes, arm, metric) else {
@@ -106,14 +106,14 @@ fn with_emulation(value: String, cell: Option<&CellSummary>) -> String {
 }
 
 /// Formats the change with its interval, if any. Returns `None` if no effect could be estimated.
-pub fn change(comparison: &Comparison) -> Option<String> {
+pub(super) fn change(comparison: &Comparison) -> Option<String> {
     let effect = comparison.effect?.percent;
     Some(format::change(effect, comparison.interval_percent()))
 }
 
 /// Whether the comparison is for a variant and has no verdict because what the variant requests did not take effect or
 /// does not apply. More rounds would not change that.
-pub fn is_without_effect(comparison: &Comparison) -> bool {
+pub(super) fn is_without_effect(comparison: &Comparison) -> bool {
     let reason = comparison.reason.as_ref();
     comparison.role == Role::Variant
         && comparison.verdict.is_none()
@@ -125,25 +125,30 @@ pub fn is_without_effect(comparison: &Comparison) -> bool {
 
 /// Whether the comparison is for a variant and neither shows nor rules out a regression: it is inconclusive, or has no
 /// verdict although [`is_without_effect`] is false.
-pub fn is_undecided(comparison: &Comparison) -> bool {
+pub(super) fn is_undecided(comparison: &Comparison) -> bool {
     comparison.role == Role::Variant
         && matches!(comparison.verdict, None | Some(Verdict::Inconclusive))
         && !is_without_effect(comparison)
 }
 
 /// Describes how many of `total` comparisons [`is_undecided`] applies to; `None` if it applies to none.
-pub fn undecided_text(count: usize, total: usize, what: &str) -> Option<String> {
+pub(super) fn undecided_text(count: usize, total: usize, what: &str) -> Option<String> {
     let are = if count == 1 { "is" } else { "are" };
     (count > 0).then(|| format!("{count} of {total} {what} {are} undecided"))
 }
 
 /// Describes how many of `total` comparisons have no verdict because of [`is_without_effect`].
-pub fn without_effect_text(count: usize, total: usize, what: &str) -> String {
+pub(super) fn without_effect_text(count: usize, total: usize, what: &str) -> String {
     format!("in {count} of {total} {what}, the variant did not take effect (NotEngaged) or does not apply")
 }
 
 /// Presents the median of the baseline's primary metric at `size` bytes in `scenario`, which has index `index` in the plan.
-pub fn baseline_text(report: &Report<'_>, index: usize, scenario: &PlannedScenario, size: u64) -> ResultText {
+pub(super) fn baseline_text(
+    report: &Report<'_>,
+    index: usize,
+    scenario: &PlannedScenario,
+    size: u64,
+) -> ResultText {
     let cell = report.evaluation.summary.cell(index, size, report.plan.baseline);
     let median = cell.and_then(|cell| labels::median(scenario, cell, scenario.primary));
     match (median, cell) {

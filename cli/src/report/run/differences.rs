@@ -6,7 +6,7 @@ use campaign::summarize::DifferenceEvidence;
 use crate::report::Report;
 
 /// Evidence about one difference between an arm and the baseline.
-pub struct ArmDifference<'a> {
+pub(super) struct ArmDifference<'a> {
     /// Name of the arm.
     pub arm: &'a str,
     /// The evidence, which is the same at all sizes.
@@ -15,7 +15,7 @@ pub struct ArmDifference<'a> {
 
 impl ArmDifference<'_> {
     /// What is known, the engagement and the reason, in one line.
-    pub fn description(&self) -> String {
+    pub(super) fn description(&self) -> String {
         let DifferenceEvidence {
             finding,
             engagement,
@@ -28,7 +28,7 @@ impl ArmDifference<'_> {
 
 /// Evidence about all differences between the arms and the baseline in the scenario with index `scenario`, in the order
 /// of the arms. Empty for arms that were not measured.
-pub fn of_scenario<'a>(report: &Report<'a>, scenario: usize) -> Vec<ArmDifference<'a>> {
+pub(super) fn of_scenario<'a>(report: &Report<'a>, scenario: usize) -> Vec<ArmDifference<'a>> {
     let cells = &report.evaluation.summary.cells;
     let arms = report.plan.arms.iter().enumerate();
     let of_arm = |(index, arm): (usize, &'a campaign::plan::Arm)| {

@@ -10,7 +10,7 @@ use crate::report::document::{Block, Column, Detail, Layout, Note, Row, Table};
 
 /// Table of the effects in the scenario with index `index`, after plots of the interactions; empty if the run has no
 /// factors. A terminal omits effects that do not apply.
-pub fn blocks(report: &Report<'_>, index: usize) -> Vec<Block> {
+pub(super) fn blocks(report: &Report<'_>, index: usize) -> Vec<Block> {
     let effects = report.evaluation.comparisons.factor_effects.iter();
     let effects: Vec<&FactorEffect> = effects.filter(|effect| effect.scenario == index).collect();
     if effects.is_empty() {

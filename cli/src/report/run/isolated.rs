@@ -13,11 +13,11 @@ use serde::Serialize;
 
 use crate::report::Report;
 use crate::report::document::{Column, Row, Table};
-pub use calls::{Fastest, time};
+pub(crate) use calls::{Fastest, time};
 
 /// Kind of tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TestKind {
+pub(crate) enum TestKind {
     /// Calls of one arm with one payload.
     Calls,
     /// Memory of one arm's consumers with a tensor of one size.
@@ -26,10 +26,10 @@ pub enum TestKind {
 
 impl TestKind {
     /// Both kinds.
-    pub const ALL: [Self; 2] = [Self::Calls, Self::Footprints];
+    pub(crate) const ALL: [Self; 2] = [Self::Calls, Self::Footprints];
 
     /// Returns the heading of the line with the counts.
-    pub fn heading(self) -> &'static str {
+    pub(crate) fn heading(self) -> &'static str {
         match self {
             Self::Calls => "calls",
             Self::Footprints => "memory",
@@ -47,7 +47,7 @@ impl TestKind {
 
 /// Test of one arm with one payload or one size. Control arms have no tests.
 #[derive(Clone, Copy)]
-pub struct Test<'a> {
+pub(crate) struct Test<'a> {
     /// Results of the arm.
     pub cell: &'a CellSummary,
     /// Arm of the test.
@@ -86,7 +86,7 @@ impl<'a> Test<'a> {
     }
 
     /// Returns the name of the payload, or the size of the tensor.
-    pub fn subject(&self) -> String {
+    pub(crate) fn subject(&self) -> String {
         let call = self.cell.call.as_ref();
         call.map_or_else(
             || Size(self.cell.size_bytes).to_string(),
@@ -95,12 +95,12 @@ impl<'a> Test<'a> {
     }
 
     /// Returns the test name: the payload or size, and the arm.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("{} over {}", self.subject(), self.arm.name)
     }
 
     /// Returns the cause of a failure or a skip, with its message.
-    pub fn problem(&self) -> String {
+    pub(crate) fn problem(&self) -> String {
         let cause = self.cause.map(|cause| format!("{cause:?}"));
         let parts = cause.into_iter().chain(self.message.map(str::to_owned));
         parts.collect::<Vec<_>>().join(": ")
@@ -108,7 +108,7 @@ impl<'a> Test<'a> {
 }
 
 /// Returns the tests of one kind in the whole run, by scenario, size and arm.
-pub fn tests<'a>(report: &Report<'a>, kind: TestKind) -> Vec<Test<'a>> {
+pub(crate) fn tests<'a>(report: &Report<'a>, kind: TestKind) -> Vec<Test<'a>> {
     let cells = report.evaluation.summary.cells.iter();
     cells.filter_map(|cell| Test::new(report, kind, cell)).collect()
 }
@@ -116,7 +116,7 @@ pub fn tests<'a>(report: &Report<'a>, kind: TestKind) -> Vec<Test<'a>> {
 /// Number of tests in each section.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Counts<'a> {
+pub(crate) struct Counts<'a> {
     /// Number of successful tests.
     pub successful: usize,
     /// Number of failed tests.
@@ -157,12 +157,12 @@ impl<'a> Counts<'a> {
 }
 
 /// Counts the tests of one kind in the whole run; `None` if there are none.
-pub fn counts<'a>(report: &Report<'a>, kind: TestKind) -> Option<Counts<'a>> {
+pub(crate) fn counts<'a>(report: &Report<'a>, kind: TestKind) -> Option<Counts<'a>> {
     Counts::new(&tests(report, kind))
 }
 
 /// Returns the heading and the text of a line with the counts in the whole run, for each kind of tests in it.
-pub fn run_lines(report: &Report<'_>) -> Vec<(&'static str, String)> {
+pub(crate) fn run_lines(report: &Report<'_>) -> Vec<(&'static str, String)> {
     let lines = TestKind::ALL.into_iter().filter_map(|kind| {
         let tests = tests(report, kind);
         let line = Counts::new(&tests)?.line(are_in_several_scenarios(&tests));
@@ -173,7 +173,7 @@ pub fn run_lines(report: &Report<'_>) -> Vec<(&'static str, String)> {
 
 /// Returns a sentence on the skipped tests of the run, with their causes and their effect on the exit status; `None` if no
 /// test was skipped.
-pub fn skipped_text(report: &Report<'_>) -> Option<String> {
+pub(crate) fn skipped_text(report: &Report<'_>) -> Option<String> {
     let tests: Vec<Test<'_>> = TestKind::ALL
         .into_iter()
         .flat_map(|kind| tests(report, kind))
@@ -204,7 +204,7 @@ fn are_in_several_scenarios(tests: &[Test<'_>]) -> bool {
 }
 
 /// Tests of one scenario, ready for output.
-pub struct ScenarioTests {
+pub(crate) struct ScenarioTests {
     /// A table for each section that has tests. The tables of a scenario of the spec with several numbers of consumers are
     /// in the first of its scenarios, and contain the tests of all of them.
     pub tables: Vec<Table>,
@@ -214,7 +214,7 @@ pub struct ScenarioTests {
 }
 
 /// Returns the tests of the scenario with index `scenario`; `None` if it has none.
-pub fn of_scenario(report: &Report<'_>, scenario: usize) -> Option<ScenarioTests> {
+pub(crate) fn of_scenario(report: &Report<'_>, scenario: usize) -> Option<ScenarioTests> {
     TestKind::ALL.into_iter().find_map(|kind| {
         let all = tests(report, kind);
         let own = all.iter().filter(|test| test.cell.scenario == scenario);

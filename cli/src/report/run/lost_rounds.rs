@@ -7,7 +7,7 @@ use campaign::summarize::CellSummary;
 use crate::report::{Report, labels};
 
 /// Describes the lost rounds of the scenario with index `index`, one text for each arm and problem.
-pub fn of_scenario(report: &Report<'_>, index: usize) -> Vec<String> {
+pub(super) fn of_scenario(report: &Report<'_>, index: usize) -> Vec<String> {
     let mut groups: Vec<(usize, String, Vec<u64>)> = Vec::new();
     let cells = report.evaluation.summary.cells.iter();
     for cell in cells.filter(|cell| cell.scenario == index) {

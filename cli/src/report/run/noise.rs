@@ -13,7 +13,7 @@ use crate::report::Report;
 /// widest control-arm interval, and the number of sizes that have such an interval.
 ///
 /// Like the margin, the floor is symmetric on the log scale: ±2 % covers the ratios from 1/1.02 to 1.02.
-pub fn floor(report: &Report<'_>, scenario: Option<usize>) -> String {
+pub(super) fn floor(report: &Report<'_>, scenario: Option<usize>) -> String {
     let mut floors: BTreeMap<Metric, f64> = BTreeMap::new();
     let mut known: BTreeMap<(usize, u64), bool> = BTreeMap::new();
     let controls = report.evaluation.comparisons.primary().filter(|one| {
@@ -50,7 +50,7 @@ pub fn floor(report: &Report<'_>, scenario: Option<usize>) -> String {
 /// Says that the noise forbids an answer at the run's margin, and what would allow one, for the widest of the controls
 /// whose interval extends beyond the margin; `None` if there are none. The number of affected sizes follows if there are
 /// several.
-pub fn above_margin(report: &Report<'_>) -> Option<String> {
+pub(super) fn above_margin(report: &Report<'_>) -> Option<String> {
     let noise = &report.evaluation.comparisons.noise;
     let widest = noise
         .iter()

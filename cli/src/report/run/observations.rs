@@ -10,7 +10,7 @@ use crate::report::{Report, labels};
 
 /// Kind of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ObservationKind {
+pub(super) enum ObservationKind {
     /// Round trips of a ping-pong.
     RoundTrip,
     /// The two directions of a bidirectional transfer.
@@ -43,7 +43,7 @@ pub enum ObservationKind {
 
 impl ObservationKind {
     /// Returns the heading of a line or row.
-    pub fn heading(self) -> &'static str {
+    pub(super) fn heading(self) -> &'static str {
         match self {
             Self::RoundTrip => "rtt",
             Self::Directions => "duplex",
@@ -64,7 +64,7 @@ impl ObservationKind {
 }
 
 /// One observation of one arm at one size.
-pub struct Observation<'a> {
+pub(super) struct Observation<'a> {
     /// Kind of the observation.
     pub kind: ObservationKind,
     /// The arm's results at the size.
@@ -74,7 +74,7 @@ pub struct Observation<'a> {
 }
 
 /// Returns the observations in the scenario with index `scenario`, by size and arm.
-pub fn of_scenario<'a>(report: &Report<'a>, scenario: usize) -> Vec<Observation<'a>> {
+pub(super) fn of_scenario<'a>(report: &Report<'a>, scenario: usize) -> Vec<Observation<'a>> {
     let cells = report.evaluation.summary.cells.iter();
     cells
         .filter(|cell| cell.scenario == scenario)

@@ -23,7 +23,7 @@ use crate::report::labels::fabric_proof;
 /// Describes the outcome of a complete run without missed expectations or regressions.
 ///
 /// The class is [`ResultClass::Improved`] only if every comparison and every expectation is decided.
-pub fn passed_text(report: &Report<'_>) -> (ResultClass, String) {
+pub(crate) fn passed_text(report: &Report<'_>) -> (ResultClass, String) {
     let comparisons = &report.evaluation.comparisons;
     let variants = || comparisons.primary().filter(|one| one.role == Role::Variant);
     let expectations = comparisons.expectations.iter();
@@ -63,7 +63,7 @@ pub fn passed_text(report: &Report<'_>) -> (ResultClass, String) {
 }
 
 /// Describes whether the requested fabric carried the payload, with the evidence.
-pub fn fabric(fabric: Option<&FabricEvidence>) -> String {
+pub(crate) fn fabric(fabric: Option<&FabricEvidence>) -> String {
     let Some(fabric) = fabric else {
         return "no measured case has used a fabric".to_owned();
     };
@@ -81,7 +81,7 @@ pub fn fabric(fabric: Option<&FabricEvidence>) -> String {
 
 /// Describes the variance of the baseline by level, at the size where the variance is largest, and what would narrow
 /// the variants' intervals. Returns `None` if there are too few rounds.
-pub fn variance(report: &Report<'_>, scenario: usize) -> Option<String> {
+pub(crate) fn variance(report: &Report<'_>, scenario: usize) -> Option<String> {
     let variances = report.evaluation.summary.variances.iter();
     let of_scenario = variances.filter(|split| split.scenario == scenario);
     let largest = of_scenario.max_by(|one, other| {
@@ -133,7 +133,7 @@ pub fn variance(report: &Report<'_>, scenario: usize) -> Option<String> {
 }
 
 /// Lists the upper bounds on a scenario's throughput, lowest first; `None` if no bound is known.
-pub fn upper_bounds(report: &Report<'_>, scenario: usize) -> Option<String> {
+pub(crate) fn upper_bounds(report: &Report<'_>, scenario: usize) -> Option<String> {
     let bounds = report.evaluation.summary.upper_bounds.iter();
     let mut bounds: Vec<&UpperBound> = bounds.filter(|bound| bound.scenario == scenario).collect();
     bounds.sort_by(|one, other| one.bytes_per_second.total_cmp(&other.bytes_per_second));
@@ -155,7 +155,7 @@ pub fn upper_bounds(report: &Report<'_>, scenario: usize) -> Option<String> {
 }
 
 /// Lowest upper bound on the throughput of a scenario, in bytes per second.
-pub fn lowest_bound(report: &Report<'_>, scenario: usize) -> Option<f64> {
+pub(crate) fn lowest_bound(report: &Report<'_>, scenario: usize) -> Option<f64> {
     let bounds = report.evaluation.summary.upper_bounds.iter();
     let of_scenario = bounds.filter(|bound| bound.scenario == scenario);
     of_scenario.map(|bound| bound.bytes_per_second).reduce(f64::min)
@@ -182,7 +182,7 @@ fn narrowing_advice(deviations: &Deviations, shared: bool, separate: bool, windo
 ///
 /// If a library returned a provider under a different name than the requested one, the returned name follows in
 /// parentheses. Writes that complete locally are mentioned, because their latencies cannot be compared with others.
-pub fn transport(report: &Report<'_>) -> String {
+pub(crate) fn transport(report: &Report<'_>) -> String {
     let transports = report.plan.transports();
     // The transports of two variants may differ in other fields only.
     let described = distinct(transports.map(|transport| describe_library(report, transport)));
@@ -230,7 +230,7 @@ fn describe_library(report: &Report<'_>, transport: &TransportSpec) -> String {
 }
 
 /// Formats the version and file of each arm's library. Returns `None` if all arms use the same library.
-pub fn libraries(report: &Report<'_>) -> Option<String> {
+pub(crate) fn libraries(report: &Report<'_>) -> Option<String> {
     let mut arms_by_library: Vec<(&LibraryFacts, Vec<&str>)> = Vec::new();
     for arm in &report.evaluation.summary.environment.arms {
         let Some(library) = &arm.fabric.library else {
@@ -251,7 +251,7 @@ pub fn libraries(report: &Report<'_>) -> Option<String> {
 }
 
 /// Describes the workers, such as `5 workers (4 senders, 1 receiver)`.
-pub fn workers(plan: &Plan) -> String {
+pub(crate) fn workers(plan: &Plan) -> String {
     let workers = format::pluralized(plan.workers.into(), "worker");
     match plan.many_to_many {
         Some(pattern) => format!(
@@ -264,7 +264,7 @@ pub fn workers(plan: &Plan) -> String {
 }
 
 /// Lists the number of rails, the memory, the number of workers and rounds, the seed and the duration.
-pub fn settings(report: &Report<'_>) -> Vec<String> {
+pub(crate) fn settings(report: &Report<'_>) -> Vec<String> {
     let plan = report.plan;
     let kinds = plan
         .scenarios
@@ -304,7 +304,7 @@ pub fn settings(report: &Report<'_>) -> Vec<String> {
 }
 
 /// Formats the seed and says whether it is random.
-pub fn seed(plan: &Plan) -> String {
+pub(crate) fn seed(plan: &Plan) -> String {
     let kind = if plan.sampling.seed.is_none() {
         "random seed"
     } else {
@@ -315,7 +315,7 @@ pub fn seed(plan: &Plan) -> String {
 
 /// Groups `cells` of one arm and scenario by the engagement of `optimization` and the reason for it. Returns each group
 /// with the sizes of its cells, in bytes.
-pub fn engagements<'a>(
+pub(crate) fn engagements<'a>(
     cells: &[&'a CellSummary],
     optimization: Optimization,
 ) -> Vec<(Engagement, Vec<u64>, &'a str)> {
@@ -338,7 +338,7 @@ pub fn engagements<'a>(
 
 /// Like [`engagements`], for the cells of arm `arm`, whose evidence says something: an arm with the same setting as the
 /// baseline and the same evidence is omitted.
-pub fn distinct_engagements<'a>(
+pub(crate) fn distinct_engagements<'a>(
     plan: &Plan,
     arm: usize,
     optimization: Optimization,

@@ -8,7 +8,7 @@ use crds::v1alpha1::EndReason;
 use crate::report::Report;
 
 /// Describes when the run is analyzed, such as `after 13, 23 and 40 rounds`; `None` if it is analyzed only at its end.
-pub fn analyses(plan: &Plan) -> Option<String> {
+pub(crate) fn analyses(plan: &Plan) -> Option<String> {
     let (last, earlier) = plan.analyses.split_last()?;
     let earlier: Vec<String> = earlier.iter().map(ToString::to_string).collect();
     (!earlier.is_empty()).then(|| format!("after {} and {last} rounds", earlier.join(", ")))
@@ -16,7 +16,7 @@ pub fn analyses(plan: &Plan) -> Option<String> {
 
 /// Describes how many comparisons of variants ended before the last round and what share of the planned cases was not
 /// needed; `None` if the run is analyzed only at its end.
-pub fn ended_text(report: &Report<'_>) -> Option<String> {
+pub(crate) fn ended_text(report: &Report<'_>) -> Option<String> {
     let saved = report.evaluation.summary.saved_percent?;
     let variants = report.evaluation.comparisons.primary();
     let variants: Vec<_> = variants.filter(|one| one.role == Role::Variant).collect();

@@ -11,7 +11,7 @@ use crate::report::document::{Column, Detail, Note, Row, Table};
 /// Successful calls with the smallest mean.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Fastest<'a> {
+pub(crate) struct Fastest<'a> {
     /// Name of the scenario.
     pub scenario_name: &'a str,
     /// Payload of the calls.
@@ -107,7 +107,7 @@ pub(super) fn table(title: String, tests: &[&Test<'_>]) -> Table {
 
 /// Formats `nanos` nanoseconds of `cell`. If they are the time of calls that are below the clock, returns the time of one
 /// reading of the clock instead.
-pub fn time(cell: &CellSummary, nanos: f64) -> String {
+pub(crate) fn time(cell: &CellSummary, nanos: f64) -> String {
     let below = cell.call.as_ref().filter(|call| call.is_below_clock(nanos));
     match below.and_then(|call| call.clock_nanos) {
         Some(clock_nanos) => format!("below the clock ({})", format::nanos(clock_nanos)),

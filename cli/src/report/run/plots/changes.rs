@@ -136,7 +136,7 @@ pub(super) fn changes(report: &Report<'_>, index: usize, scenario: &PlannedScena
 }
 
 /// Plot of the change by the first factor of `pair` at each size, without and with the second factor.
-pub fn interaction(effects: &[&FactorEffect], pair: [Optimization; 2]) -> Plot {
+pub(crate) fn interaction(effects: &[&FactorEffect], pair: [Optimization; 2]) -> Plot {
     let points = effects.iter().filter(|effect| effect.factors == pair);
     let points: Vec<(u64, [ConditionalChange; 2])> = points
         .filter_map(|effect| Some((effect.size_bytes, effect.conditional?)))

@@ -15,7 +15,7 @@ const KNEE_DASH: (u32, u32) = (3, 3);
 const MAX_LABELS: usize = 6;
 
 /// Plot of the latency by rate in the sweep of which `first` is the first arm.
-pub fn of_sweep(report: &Report<'_>, first: &SweepSummary, arms: &[SweepSummary]) -> Plot {
+pub(crate) fn of_sweep(report: &Report<'_>, first: &SweepSummary, arms: &[SweepSummary]) -> Plot {
     let curves = arms.iter().map(|arm| {
         let of = |value: fn(&RatePoint) -> Option<f64>| {
             let points = arm.points.iter();
@@ -46,7 +46,7 @@ pub fn of_sweep(report: &Report<'_>, first: &SweepSummary, arms: &[SweepSummary]
 }
 
 /// Latencies of one arm by load.
-pub struct LatencyCurve {
+pub(crate) struct LatencyCurve {
     /// The arm.
     pub arm: PlotArm,
     /// Loads and median latencies in nanoseconds, lowest load first.
@@ -59,7 +59,7 @@ pub struct LatencyCurve {
 
 /// Plot of latency by load, which is a rate or a number of workers. Both axes are logarithmic. `loads` contains all loads,
 /// lowest first.
-pub fn by_load(curves: Vec<LatencyCurve>, loads: Vec<u32>) -> Plot {
+pub(crate) fn by_load(curves: Vec<LatencyCurve>, loads: Vec<u32>) -> Plot {
     let latencies = curves.iter().flat_map(|curve| curve.p50.iter().chain(&curve.p99));
     let values: Vec<f64> = latencies.map(|(_, nanos)| *nanos).collect();
     let bottom = values.iter().copied().fold(f64::INFINITY, f64::min);

@@ -39,7 +39,7 @@ fn lag_cells(worker: &ServingWorker) -> [String; 7] {
 
 /// Table of the workers in the scenario with index `scenario`. If an arm has too many workers, short formats show those with
 /// the largest mean lag; they omit control arms.
-pub fn table(report: &Report<'_>, scenario: usize) -> Table {
+pub(crate) fn table(report: &Report<'_>, scenario: usize) -> Table {
     let (mut rows, mut notes) = (Vec::new(), Vec::new());
     let cells = report.evaluation.summary.cells.iter();
     for cell in cells.filter(|cell| cell.scenario == scenario) {
