@@ -637,24 +637,42 @@ fn rejects_duplicates_and_amounts_beyond_reason() {
 }
 
 #[test]
+fn a_scenario_without_a_workload_does_not_make_variants_identical() {
+    let errors = errors_of(&MANIFEST.replace(", pingPong: {sizes: [64]}", ""));
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(
+        errors
+            .iter()
+            .all(|error| error.contains("exactly one of pingPong"))
+    );
+}
+
+#[test]
 fn an_overlay_that_does_not_fit_the_variants_says_why() {
-    let text = MANIFEST.replace(
+    let claims = "claims: {requests: [{name: nic, deviceClassName: nics}]}";
+    let with_transport = MANIFEST.replace(
         "inject: {maxBytes: 64}",
         "transport: {libfabric: {provider: net, rails: 8}}",
     );
+    let with_claims = MANIFEST.replace("inject: {maxBytes: 64}", claims).replace(
+        "  scenarios:",
+        &format!("  resources: {{{claims}}}\n  scenarios:"),
+    );
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("variants.yaml");
-    std::fs::write(&file, text).unwrap();
-    let overlay = "examples/overlays/local-tcp.yaml";
-    let output = fabricbench(&["plan", file.to_str().unwrap(), "--overlay", overlay]);
-    let message = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{message}");
-    assert!(
-        message.contains(
-            "The overlay replaces the transport or the resources of the run, but not those of variants"
-        ),
-        "{message}"
-    );
+    for text in [with_transport, with_claims] {
+        std::fs::write(&file, text).unwrap();
+        let overlay = "examples/overlays/local-tcp.yaml";
+        let output = fabricbench(&["plan", file.to_str().unwrap(), "--overlay", overlay]);
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(
+            message.contains(
+                "The overlay replaces the transport or the resources of the run, but not those of variants"
+            ),
+            "{message}"
+        );
+    }
 }
 
 /// Every bound in the spec's schema must have a bad manifest, so that new bounds are always tested.
