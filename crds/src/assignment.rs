@@ -21,8 +21,8 @@ use crate::striping::StripingRule;
 use crate::v1alpha1::{Alignment, Devices, ManyToMany, MemoryKind, Polling, RpcChannel, TransportSpec};
 pub use crate::workload::{
     COMMAND_PORTS, CommandWorkload, CountedWorkload, Delivery, Extent, FootprintWorkload, MulticastDelivery,
-    OperationCount, PingPongWorkload, RpcWorkload, SERVING_SLOTS, ServingWorkload, TransferWorkload,
-    Workload, WorkloadProperties,
+    OperationCount, PingPongWorkload, RpcWorkload, SERVING_SLOTS, ServingWorkload, TransferMode,
+    TransferWorkload, Workload, WorkloadProperties,
 };
 
 /// Version of the assignment format. Workers reject all other versions.

@@ -14,8 +14,10 @@ mod factors;
 mod footprint;
 mod load;
 mod many_to_many;
+mod metric;
 mod parameter_serving;
 mod placement;
+mod rate_format;
 mod reason;
 mod resources;
 mod rpc;
@@ -24,6 +26,7 @@ mod run_policy;
 mod sampling;
 mod scenario;
 mod segment_transfer;
+mod spec_workload;
 mod starway;
 mod status;
 mod step_times;
@@ -42,8 +45,10 @@ pub use factors::{Coalesce, FactorEffectKind, FactorEffectResult, Factors};
 pub use footprint::{Consumers, MemoryFootprint};
 pub use load::{Arrivals, Load, OpenLoop, Sweep};
 pub use many_to_many::ManyToMany;
+pub use metric::Metric;
 pub use parameter_serving::{Multicast, ParameterServing, ServingMode};
 pub use placement::{Alignment, Pattern, Placement, PreflightMode, Toleration};
+pub use rate_format::{RateFormat, RateUnit};
 pub use reason::Reason;
 pub use resources::Resources;
 pub use rpc::{Rpc, RpcChannel, RpcPattern, RpcPayload};
@@ -53,10 +58,11 @@ pub use run::BenchmarkRunSpec;
 pub use run_policy::RunPolicy;
 pub use sampling::{Sampling, SharedInterface, Stop};
 pub use scenario::{
-    Direction, MemoryKind, Metric, PingPong, PingPongOperation, Polling, Scenario, ScenarioWorkload,
-    SizeOperations, Transfer, TransferBuffers, TransferOperation,
+    Direction, MemoryKind, PingPong, PingPongOperation, Polling, Scenario, ScenarioWorkload, SizeOperations,
+    Transfer, TransferBuffers, TransferOperation,
 };
-pub use segment_transfer::{MIN_VRAM_THREADS, RateFormat, RateUnit, SegmentTransfer, SegmentWorkload};
+pub use segment_transfer::{MIN_VRAM_THREADS, SegmentTransfer, SegmentWorkload};
+pub use spec_workload::SpecWorkload;
 pub use starway::{LargeArray, PingpongFlag, SmallMessages, StreamingDuplex};
 pub use status::{
     ArmResult, BenchmarkRunStatus, CallCause, CallResult, CallSection, CaseValidity, ComparisonEnd,

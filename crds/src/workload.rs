@@ -24,7 +24,7 @@ use properties::process_limit;
 pub use properties::{Inconsistency, WorkloadProperties};
 pub use rpc::RpcWorkload;
 pub use starway::CountedWorkload;
-pub use transfer::TransferWorkload;
+pub use transfer::{TransferMode, TransferWorkload};
 
 /// Workload of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

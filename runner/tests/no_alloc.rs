@@ -13,7 +13,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crds::assignment::{
-    ArmAssignment, Extent, PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload,
+    ArmAssignment, Extent, PingPongWorkload, ScenarioAssignment, TransferMode, TransferWorkload, Workload,
 };
 use crds::v1alpha1::TransferOperation::{Read, Send, Write, WriteImmediate};
 use crds::v1alpha1::{
@@ -87,7 +87,7 @@ fn open_loop_scenario(operation: TransferOperation, iterations: u32) -> Scenario
 fn flushed_scenario(iterations: u32) -> ScenarioAssignment {
     let mut scenario = transfer_scenario(Send, iterations);
     if let Workload::Transfer(transfer) = &mut scenario.workload {
-        (transfer.window, transfer.batch, transfer.flush) = (1, 1, true);
+        (transfer.window, transfer.batch, transfer.mode) = (1, 1, TransferMode::Flushed);
     }
     scenario
 }
@@ -96,7 +96,7 @@ fn flushed_scenario(iterations: u32) -> ScenarioAssignment {
 fn bidirectional_ping_scenario(iterations: u32) -> ScenarioAssignment {
     let mut scenario = transfer_scenario(Send, iterations);
     if let Workload::Transfer(transfer) = &mut scenario.workload {
-        (transfer.direction, transfer.ping) = (Direction::Bidirectional, true);
+        (transfer.direction, transfer.mode) = (Direction::Bidirectional, TransferMode::WithPings);
     }
     scenario
 }
@@ -105,7 +105,11 @@ fn bidirectional_ping_scenario(iterations: u32) -> ScenarioAssignment {
 fn read_back_scenario(iterations: u32) -> ScenarioAssignment {
     let mut scenario = transfer_scenario(Write, iterations);
     if let Workload::Transfer(transfer) = &mut scenario.workload {
-        (transfer.window, transfer.read_back, transfer.segments) = (transfer.batch, true, true);
+        transfer.window = transfer.batch;
+        transfer.mode = TransferMode::Segments {
+            read_back: true,
+            second_memory: None,
+        };
     }
     scenario
 }

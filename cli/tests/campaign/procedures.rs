@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use crds::v1alpha1::{BenchmarkRun, CaseValidity, FabricProof, Scenario, ScenarioWorkload};
+use crds::v1alpha1::{BenchmarkRun, CaseValidity, FabricProof, Scenario};
 use manifest::parse;
 
 use super::harness::{RunningCommand, TestDir, workspace};
@@ -122,8 +122,11 @@ fn assert_every_size_has_results(stored: &StoredRun) {
 }
 
 fn sizes(scenario: &Scenario) -> Vec<u64> {
-    let sizes = scenario
-        .workload()
-        .map_or_else(Default::default, ScenarioWorkload::sizes);
-    sizes.iter().map(|size| size.0).collect()
+    let workload = scenario.workload();
+    let sizes = workload.as_ref().map(|workload| workload.sizes());
+    sizes
+        .iter()
+        .flat_map(|sizes| sizes.iter())
+        .map(|size| size.0)
+        .collect()
 }

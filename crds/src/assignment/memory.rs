@@ -130,7 +130,7 @@ pub fn receives_per_rail(in_flight: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assignment::{Extent, TransferWorkload, Workload};
+    use crate::assignment::{Extent, TransferMode, TransferWorkload, Workload};
     use crate::v1alpha1::TransferOperation;
 
     fn writes(size: u64, memory: MemoryKind, target_memory: Option<MemoryKind>) -> ScenarioAssignment {
@@ -155,7 +155,11 @@ mod tests {
         let Workload::Transfer(transfer) = &mut scenario.workload else {
             panic!("not a transfer")
         };
-        (transfer.threads, transfer.second_memory) = (5, Some(Cuda));
+        transfer.threads = 5;
+        transfer.mode = TransferMode::Segments {
+            read_back: false,
+            second_memory: Some(Cuda),
+        };
         let kinds: Vec<_> = (0..5).map(|thread| scenario.memory_kinds_of(thread)).collect();
         assert_eq!(kinds[..3], [[SharedMemory; 2]; 3]);
         assert_eq!(kinds[3..], [[Cuda; 2]; 2]);

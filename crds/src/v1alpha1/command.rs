@@ -1,8 +1,10 @@
 //! Benchmark commands that an image provides: two processes whose output contains the results.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
-use super::RateUnit;
+use super::{Metric, RateUnit, SpecWorkload};
 use crate::units::Size;
 
 /// A benchmark command. Each case runs the server on the target and the client on the initiator once, and reads the
@@ -132,5 +134,16 @@ impl TimeUnit {
             Self::Ms => 1e6,
             Self::S => 1e9,
         }
+    }
+}
+
+impl SpecWorkload for Command {
+    fn sizes(&self) -> Cow<'_, [Size]> {
+        Cow::Borrowed(&self.sizes)
+    }
+
+    /// Never used, because a command must set its metric.
+    fn metric_of_closed_loop(&self) -> Metric {
+        Metric::ReportedLatency
     }
 }

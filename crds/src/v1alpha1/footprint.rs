@@ -1,10 +1,12 @@
 //! Memory use of processes that receive the same tensor, with the names and defaults of the PyIsolate memory benchmark.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::{Metric, SpecWorkload};
 use crate::units::Size;
 
 /// Memory use of a host process and of the consumers to which it distributes a tensor. The channel of each arm
@@ -100,6 +102,16 @@ impl schemars::JsonSchema for Consumers {
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({ "x-kubernetes-preserve-unknown-fields": true })
+    }
+}
+
+impl SpecWorkload for MemoryFootprint {
+    fn sizes(&self) -> Cow<'_, [Size]> {
+        Cow::Borrowed(&self.sizes)
+    }
+
+    fn metric_of_closed_loop(&self) -> Metric {
+        Metric::MemoryPerConsumer
     }
 }
 

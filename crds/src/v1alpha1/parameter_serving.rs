@@ -1,10 +1,12 @@
 //! The Parameter Serving Benchmark scenario: one trainer publishes versions of its parameters, and workers fetch them
 //! while they compute.
 
+use std::borrow::Cow;
 use std::time;
 
 use serde::{Deserialize, Serialize};
 
+use super::{Metric, SpecWorkload};
 use crate::units::{Duration, Size};
 
 /// Default number of workers per trainer if all workers run in one pod.
@@ -178,4 +180,14 @@ fn default_max_version() -> u32 {
 
 fn default_max_time() -> Duration {
     millis(60_000)
+}
+
+impl SpecWorkload for ParameterServing {
+    fn sizes(&self) -> Cow<'_, [Size]> {
+        Cow::Borrowed(&self.sizes)
+    }
+
+    fn metric_of_closed_loop(&self) -> Metric {
+        Metric::LatencyP50
+    }
 }

@@ -1,8 +1,10 @@
 //! Calls between isolated processes, with the payloads, names and defaults of the PyIsolate benchmark suite.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
-use super::Load;
+use super::{Load, Metric, SpecWorkload};
 use crate::units::Size;
 
 /// Calls between a host and an extension, which are isolated processes. The latency of a sample is the time from the
@@ -213,6 +215,24 @@ impl RpcChannel {
             Self::SharedMemory if is_echoed => Self::UnixSocket,
             channel => channel,
         }
+    }
+}
+
+impl SpecWorkload for Rpc {
+    fn sizes(&self) -> Cow<'_, [Size]> {
+        self.payloads.iter().copied().map(RpcPayload::size).collect()
+    }
+
+    fn metric_of_closed_loop(&self) -> Metric {
+        Metric::LatencyP50
+    }
+
+    fn load(&self) -> Option<Load> {
+        self.load
+    }
+
+    fn sizes_field(&self) -> &'static str {
+        "payloads"
     }
 }
 

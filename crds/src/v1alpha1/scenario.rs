@@ -1,14 +1,13 @@
 //! Scenarios: workloads that are measured at given sizes with one kind of memory.
 
 use std::borrow::Cow;
-use std::fmt;
+use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
-use super::starway::FLAG_SIZES;
 use super::{
-    Command, LargeArray, Load, MemoryFootprint, ParameterServing, PingpongFlag, RateFormat, Rpc, RpcPayload,
-    SegmentTransfer, SmallMessages, StreamingDuplex,
+    Command, LargeArray, Load, MemoryFootprint, Metric, ParameterServing, PingpongFlag, Rpc, SegmentTransfer,
+    SmallMessages, SpecWorkload, StreamingDuplex,
 };
 use crate::units::{Duration, Size};
 
@@ -269,192 +268,75 @@ pub enum Polling {
     Wait,
 }
 
-/// Metric of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "crd", schemars(transform = crate::schema::remove_description))]
-pub enum Metric {
-    /// Median latency of one operation; lower is better.
-    LatencyP50,
-    /// 95th percentile of latency; lower is better.
-    LatencyP95,
-    /// 99th percentile of latency; lower is better.
-    LatencyP99,
-    /// 99.9th percentile of latency; lower is better.
-    #[serde(rename = "LatencyP99_9")]
-    LatencyP999,
-    /// Payload bytes per second; higher is better.
-    Throughput,
-    /// Completed operations per second; higher is better.
-    CompletionRate,
-    /// CPU seconds of both workers per GiB of payload; lower is better.
-    CpuSecondsPerGib,
-    /// Proportional set size (Pss) of a consumer of memoryFootprint, in bytes; lower is better.
-    MemoryPerConsumer,
-    /// Latency that a command reports, as its tool defines it, in nanoseconds; lower is better.
-    ReportedLatency,
-    /// Bandwidth that a command reports, as its tool defines it, in bytes per second; higher is better.
-    ReportedBandwidth,
-}
-
-impl fmt::Display for Metric {
-    /// Writes the name of the metric in manifests and records.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
-
-/// A scenario's workload.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ScenarioWorkload<'a> {
-    /// `pingPong`.
-    PingPong(&'a PingPong),
-    /// `transfer`.
-    Transfer(&'a Transfer),
-    /// `largeArray`.
-    LargeArray(&'a LargeArray),
-    /// `smallMessages`.
-    SmallMessages(&'a SmallMessages),
-    /// `pingpongFlag`.
-    PingpongFlag(&'a PingpongFlag),
-    /// `streamingDuplex`.
-    StreamingDuplex(&'a StreamingDuplex),
-    /// `segmentTransfer`.
-    SegmentTransfer(&'a SegmentTransfer),
-    /// `rpc`.
-    Rpc(&'a Rpc),
-    /// `memoryFootprint`.
-    MemoryFootprint(&'a MemoryFootprint),
-    /// `parameterServing`.
-    ParameterServing(&'a ParameterServing),
-    /// `command`.
-    Command(&'a Command),
-}
-
-impl Scenario {
-    /// The workload; `None` if none is set, which the schema rejects.
-    pub fn workload(&self) -> Option<ScenarioWorkload<'_>> {
-        let ping_pong = self.ping_pong.as_ref().map(ScenarioWorkload::PingPong);
-        ping_pong
-            .or(self.transfer.as_ref().map(ScenarioWorkload::Transfer))
-            .or(self.large_array.as_ref().map(ScenarioWorkload::LargeArray))
-            .or(self.small_messages.as_ref().map(ScenarioWorkload::SmallMessages))
-            .or(self.pingpong_flag.as_ref().map(ScenarioWorkload::PingpongFlag))
-            .or(self
-                .streaming_duplex
-                .as_ref()
-                .map(ScenarioWorkload::StreamingDuplex))
-            .or(self
-                .segment_transfer
-                .as_ref()
-                .map(ScenarioWorkload::SegmentTransfer))
-            .or(self.rpc.as_ref().map(ScenarioWorkload::Rpc))
-            .or(self
-                .memory_footprint
-                .as_ref()
-                .map(ScenarioWorkload::MemoryFootprint))
-            .or(self
-                .parameter_serving
-                .as_ref()
-                .map(ScenarioWorkload::ParameterServing))
-            .or(self.command.as_ref().map(ScenarioWorkload::Command))
-    }
-}
-
-impl<'a> ScenarioWorkload<'a> {
-    /// Name of the field that contains the workload.
-    pub fn field(self) -> &'static str {
-        match self {
-            Self::PingPong(_) => "pingPong",
-            Self::Transfer(_) => "transfer",
-            Self::LargeArray(_) => "largeArray",
-            Self::SmallMessages(_) => "smallMessages",
-            Self::PingpongFlag(_) => "pingpongFlag",
-            Self::StreamingDuplex(_) => "streamingDuplex",
-            Self::SegmentTransfer(_) => "segmentTransfer",
-            Self::Rpc(_) => "rpc",
-            Self::MemoryFootprint(_) => "memoryFootprint",
-            Self::ParameterServing(_) => "parameterServing",
-            Self::Command(_) => "command",
+/// Defines [`ScenarioWorkload`] from a list of the fields of [`Scenario`], each with the type of its workload and its name in
+/// manifests.
+macro_rules! scenario_workloads {
+    ($($field:ident: $workload:ident = $name:literal,)*) => {
+        /// A scenario's workload.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub enum ScenarioWorkload<'a> {
+            $(#[doc = concat!("`", $name, "`.")] $workload(&'a $workload),)*
         }
-    }
 
-    /// Sizes of messages, transfers or payloads, in spec order.
-    pub fn sizes(self) -> Cow<'a, [Size]> {
-        let sizes: &[Size] = match self {
-            Self::PingPong(given) => &given.sizes,
-            Self::Transfer(given) => &given.sizes,
-            Self::LargeArray(given) => &given.sizes,
-            Self::SmallMessages(given) => &given.sizes,
-            Self::PingpongFlag(_) => &FLAG_SIZES,
-            Self::StreamingDuplex(given) => &given.sizes,
-            Self::SegmentTransfer(given) => &given.sizes,
-            Self::MemoryFootprint(given) => &given.sizes,
-            Self::ParameterServing(given) => &given.sizes,
-            Self::Command(given) => &given.sizes,
-            Self::Rpc(given) => return given.payloads.iter().copied().map(RpcPayload::size).collect(),
-        };
-        Cow::Borrowed(sizes)
-    }
-
-    /// When operations start; `None` for a closed loop.
-    pub fn load(self) -> Option<Load> {
-        match self {
-            Self::Transfer(given) => given.load,
-            Self::SmallMessages(given) => given.load,
-            Self::Rpc(given) => given.load,
-            Self::PingPong(_)
-            | Self::LargeArray(_)
-            | Self::PingpongFlag(_)
-            | Self::StreamingDuplex(_)
-            | Self::SegmentTransfer(_)
-            | Self::MemoryFootprint(_)
-            | Self::ParameterServing(_)
-            | Self::Command(_) => None,
-        }
-    }
-
-    /// Metric on which verdicts are based by default.
-    pub fn default_metric(self) -> Metric {
-        match self {
-            _ if self.load().is_some() => Metric::LatencyP99,
-            Self::PingPong(_) | Self::PingpongFlag(_) | Self::Rpc(_) | Self::ParameterServing(_) => {
-                Metric::LatencyP50
-            }
-            Self::SmallMessages(_) => Metric::CompletionRate,
-            Self::MemoryFootprint(_) => Metric::MemoryPerConsumer,
-            // Never used, because a command must set its metric.
-            Self::Command(_) => Metric::ReportedLatency,
-            Self::Transfer(_) | Self::LargeArray(_) | Self::StreamingDuplex(_) | Self::SegmentTransfer(_) => {
-                Metric::Throughput
+        impl Scenario {
+            /// The workload; `None` if none is set, which the schema rejects.
+            pub fn workload(&self) -> Option<ScenarioWorkload<'_>> {
+                None$(.or(self.$field.as_ref().map(ScenarioWorkload::$workload)))*
             }
         }
+
+        impl ScenarioWorkload<'_> {
+            /// Name of the field that contains the workload.
+            pub fn field(self) -> &'static str {
+                match self {
+                    $(Self::$workload(_) => $name,)*
+                }
+            }
+        }
+
+        impl<'a> Deref for ScenarioWorkload<'a> {
+            type Target = dyn SpecWorkload + 'a;
+
+            fn deref(&self) -> &Self::Target {
+                match *self {
+                    $(Self::$workload(given) => given,)*
+                }
+            }
+        }
+    };
+}
+
+scenario_workloads! {
+    ping_pong: PingPong = "pingPong",
+    transfer: Transfer = "transfer",
+    large_array: LargeArray = "largeArray",
+    small_messages: SmallMessages = "smallMessages",
+    pingpong_flag: PingpongFlag = "pingpongFlag",
+    streaming_duplex: StreamingDuplex = "streamingDuplex",
+    segment_transfer: SegmentTransfer = "segmentTransfer",
+    rpc: Rpc = "rpc",
+    memory_footprint: MemoryFootprint = "memoryFootprint",
+    parameter_serving: ParameterServing = "parameterServing",
+    command: Command = "command",
+}
+
+impl SpecWorkload for PingPong {
+    fn sizes(&self) -> Cow<'_, [Size]> {
+        Cow::Borrowed(&self.sizes)
     }
 
-    /// Format of the throughput in reports, if the workload defines one.
-    pub fn rate_format(self) -> Option<RateFormat> {
-        match self {
-            Self::SegmentTransfer(given) => Some(given.rate_format()),
-            _ => None,
-        }
+    fn metric_of_closed_loop(&self) -> Metric {
+        Metric::LatencyP50
     }
 }
 
-impl Metric {
-    /// Whether the metric is a percentile of the latencies of the samples.
-    pub fn is_latency(self) -> bool {
-        matches!(
-            self,
-            Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99 | Self::LatencyP999
-        )
+impl SpecWorkload for Transfer {
+    fn sizes(&self) -> Cow<'_, [Size]> {
+        Cow::Borrowed(&self.sizes)
     }
 
-    /// Whether a larger value is better.
-    pub fn higher_is_better(self) -> bool {
-        matches!(
-            self,
-            Self::Throughput | Self::CompletionRate | Self::ReportedBandwidth
-        )
+    fn load(&self) -> Option<Load> {
+        self.load
     }
 }
 

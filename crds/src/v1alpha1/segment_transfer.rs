@@ -1,11 +1,12 @@
 //! The Transfer Engine Benchmark scenario, with the names and defaults of the benchmark. The planner turns it into a
 //! transfer.
 
-use std::fmt;
+use std::borrow::Cow;
 use std::time;
 
 use serde::{Deserialize, Serialize};
 
+use super::{RateFormat, RateUnit, SpecWorkload};
 use crate::units::{Duration, Size};
 
 /// Minimum number of threads of a segment with DRAM and VRAM: one for each.
@@ -61,87 +62,6 @@ pub enum SegmentWorkload {
     Mix,
 }
 
-/// Throughput unit, in bytes or bits per second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "crd", schemars(transform = crate::schema::remove_description))]
-pub enum RateUnit {
-    /// 10^9 bytes per second.
-    #[default]
-    GB,
-    /// 2^30 bytes per second.
-    GiB,
-    /// 10^9 bits per second.
-    Gb,
-    /// 10^6 bytes per second.
-    MB,
-    /// 2^20 bytes per second.
-    MiB,
-    /// 10^6 bits per second.
-    Mb,
-    /// 10^3 bytes per second.
-    KB,
-    /// 2^10 bytes per second.
-    KiB,
-    /// 10^3 bits per second.
-    Kb,
-}
-
-impl RateUnit {
-    /// All units.
-    pub const ALL: [Self; 9] = [
-        Self::GB,
-        Self::GiB,
-        Self::Gb,
-        Self::MB,
-        Self::MiB,
-        Self::Mb,
-        Self::KB,
-        Self::KiB,
-        Self::Kb,
-    ];
-
-    /// Number of bytes per second in one unit.
-    pub fn bytes_per_second(self) -> f64 {
-        match self {
-            Self::GB => 1e9,
-            Self::GiB => f64::from(1 << 30),
-            Self::Gb => 1e9 / 8.0,
-            Self::MB => 1e6,
-            Self::MiB => f64::from(1 << 20),
-            Self::Mb => 1e6 / 8.0,
-            Self::KB => 1e3,
-            Self::KiB => f64::from(1 << 10),
-            Self::Kb => 1e3 / 8.0,
-        }
-    }
-}
-
-impl fmt::Display for RateUnit {
-    /// Writes the name of the unit in manifests.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
-
-/// Format of the throughput in reports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RateFormat {
-    /// Throughput unit.
-    pub unit: RateUnit,
-    /// Number of decimal places.
-    pub precision: u32,
-}
-
-impl RateFormat {
-    /// Formats a throughput, such as `1.23 GB/s`.
-    pub fn text(self, bytes_per_second: f64) -> String {
-        let value = bytes_per_second / self.unit.bytes_per_second();
-        format!("{value:.*} {}/s", self.precision as usize, self.unit)
-    }
-}
-
 impl Default for SegmentTransfer {
     fn default() -> Self {
         Self {
@@ -160,7 +80,7 @@ impl Default for SegmentTransfer {
 
 impl SegmentTransfer {
     /// Format of the throughput in reports.
-    pub fn rate_format(&self) -> RateFormat {
+    pub fn format(&self) -> RateFormat {
         RateFormat {
             unit: self.report_unit,
             precision: self.report_precision,
@@ -168,32 +88,12 @@ impl SegmentTransfer {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl SpecWorkload for SegmentTransfer {
+    fn sizes(&self) -> Cow<'_, [Size]> {
+        Cow::Borrowed(&self.sizes)
+    }
 
-    #[test]
-    fn formats_a_rate_in_every_unit() {
-        let rate = 1_234_567_890.0;
-        let formatted = RateUnit::ALL.map(|unit| RateFormat { unit, precision: 2 }.text(rate));
-        assert_eq!(
-            formatted,
-            [
-                "1.23 GB/s",
-                "1.15 GiB/s",
-                "9.88 Gb/s",
-                "1234.57 MB/s",
-                "1177.38 MiB/s",
-                "9876.54 Mb/s",
-                "1234567.89 KB/s",
-                "1205632.71 KiB/s",
-                "9876543.12 Kb/s",
-            ]
-        );
-        let whole = RateFormat {
-            unit: RateUnit::MB,
-            precision: 0,
-        };
-        assert_eq!(whole.text(rate), "1235 MB/s");
+    fn rate_format(&self) -> Option<RateFormat> {
+        Some(self.format())
     }
 }

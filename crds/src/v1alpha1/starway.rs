@@ -1,9 +1,11 @@
 //! The Starway benchmark scenarios, with the names and defaults of the suite. All of them send two-sided messages with
 //! immediate data, and the planner turns each into a ping-pong or a transfer.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
-use super::Load;
+use super::{Load, Metric, SpecWorkload};
 use crate::units::Size;
 
 /// One large message at a time from the initiator to the target, such as a checkpoint or a broadcast tensor.
@@ -83,7 +85,7 @@ pub struct StreamingDuplex {
 }
 
 /// Sizes of the flag: a single byte.
-pub(super) const FLAG_SIZES: [Size; 1] = [Size(1)];
+const FLAG_SIZES: [Size; 1] = [Size(1)];
 
 impl Default for LargeArray {
     fn default() -> Self {
@@ -124,5 +126,41 @@ impl Default for StreamingDuplex {
             iterations: 64,
             warmup: 8,
         }
+    }
+}
+
+impl SpecWorkload for LargeArray {
+    fn sizes(&self) -> Cow<'_, [Size]> {
+        Cow::Borrowed(&self.sizes)
+    }
+}
+
+impl SpecWorkload for SmallMessages {
+    fn sizes(&self) -> Cow<'_, [Size]> {
+        Cow::Borrowed(&self.sizes)
+    }
+
+    fn metric_of_closed_loop(&self) -> Metric {
+        Metric::CompletionRate
+    }
+
+    fn load(&self) -> Option<Load> {
+        self.load
+    }
+}
+
+impl SpecWorkload for PingpongFlag {
+    fn sizes(&self) -> Cow<'_, [Size]> {
+        Cow::Borrowed(&FLAG_SIZES)
+    }
+
+    fn metric_of_closed_loop(&self) -> Metric {
+        Metric::LatencyP50
+    }
+}
+
+impl SpecWorkload for StreamingDuplex {
+    fn sizes(&self) -> Cow<'_, [Size]> {
+        Cow::Borrowed(&self.sizes)
     }
 }

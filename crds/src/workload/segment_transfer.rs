@@ -1,6 +1,6 @@
 //! Workload of the Transfer Engine Benchmark scenario.
 
-use super::{Extent, TransferWorkload, Workload};
+use super::{Extent, TransferMode, TransferWorkload, Workload};
 use crate::v1alpha1::{MemoryKind, SegmentTransfer, SegmentWorkload, TransferOperation};
 
 impl SegmentTransfer {
@@ -16,9 +16,10 @@ impl SegmentTransfer {
             // The window is one batch, so the next batch starts when the previous one is complete.
             batch: self.batch,
             threads: self.threads,
-            read_back,
-            segments: true,
-            second_memory: self.use_vram.then_some(MemoryKind::Cuda),
+            mode: TransferMode::Segments {
+                read_back,
+                second_memory: self.use_vram.then_some(MemoryKind::Cuda),
+            },
             warmup: Extent::Iterations(self.warmup_batches.saturating_mul(requests_per_batch)),
             ..TransferWorkload::new(operation, self.batch, measured)
         })

@@ -1,6 +1,6 @@
 //! Workloads of the Starway benchmark scenarios.
 
-use super::{Extent, PingPongWorkload, TransferWorkload, Workload};
+use super::{Extent, PingPongWorkload, TransferMode, TransferWorkload, Workload};
 use crate::v1alpha1::{
     Direction, LargeArray, Load, PingPongOperation, PingpongFlag, SmallMessages, StreamingDuplex,
     TransferOperation,
@@ -22,7 +22,7 @@ impl CountedWorkload for LargeArray {
 
     fn workload(&self, measured: Extent) -> Workload {
         Workload::Transfer(TransferWorkload {
-            flush: true,
+            mode: TransferMode::Flushed,
             warmup: Extent::Iterations(self.warmup),
             ..TransferWorkload::new(TransferOperation::Send, 1, measured)
         })
@@ -66,7 +66,7 @@ impl CountedWorkload for StreamingDuplex {
     fn workload(&self, measured: Extent) -> Workload {
         Workload::Transfer(TransferWorkload {
             direction: Direction::Bidirectional,
-            ping: true,
+            mode: TransferMode::WithPings,
             warmup: Extent::Iterations(self.warmup),
             ..TransferWorkload::new(TransferOperation::Send, self.window, measured)
         })

@@ -5,6 +5,99 @@ use serde::{Deserialize, Serialize};
 use super::{Extent, Inconsistency, WorkloadProperties};
 use crate::v1alpha1::{Direction, MemoryKind, OpenLoop, RpcChannel, TransferBuffers, TransferOperation};
 
+/// What the threads of a transfer workload do in addition to transfers in the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(try_from = "ModeFields", into = "ModeFields")]
+pub enum TransferMode {
+    /// Nothing.
+    #[default]
+    Plain,
+    /// Every transfer is followed by a flush of the endpoint, which is part of its sample, if the library has flushes.
+    /// Requires a window of 1 and one direction.
+    Flushed,
+    /// The initiator sends pings before its transfers, while the fabric is idle, and during them. Requires both directions,
+    /// a closed loop and a single thread.
+    WithPings,
+    /// The threads are distributed over the NUMA nodes, each using the CPUs and the memory of its node, and every transfer
+    /// in flight has separate memory, without a limit on the total size. The first burst of the warm-up is timed.
+    Segments {
+        /// Whether every burst of writes is followed by a burst of reads of the memory that it has written. Requires writes
+        /// in one direction in a closed loop, and a window that equals the batch.
+        read_back: bool,
+        /// Kind of memory of the buffers of the last `threads / 2` threads on both sides. If unset, all threads use the
+        /// scenario's memory.
+        second_memory: Option<MemoryKind>,
+    },
+}
+
+/// Fields of a mode in an assignment.
+#[derive(Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+struct ModeFields {
+    /// Whether every transfer is followed by a flush.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    flush: bool,
+    /// Whether the initiator sends pings.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    ping: bool,
+    /// Whether every burst of writes between segments is followed by a burst of reads.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    read_back: bool,
+    /// Whether the transfers are between segments.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    segments: bool,
+    /// Kind of memory of the last half of the threads of segments, if it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    second_memory: Option<MemoryKind>,
+}
+
+impl From<TransferMode> for ModeFields {
+    fn from(mode: TransferMode) -> Self {
+        let none = Self::default();
+        match mode {
+            TransferMode::Plain => none,
+            TransferMode::Flushed => Self { flush: true, ..none },
+            TransferMode::WithPings => Self { ping: true, ..none },
+            TransferMode::Segments {
+                read_back,
+                second_memory,
+            } => Self {
+                read_back,
+                segments: true,
+                second_memory,
+                ..none
+            },
+        }
+    }
+}
+
+impl TryFrom<ModeFields> for TransferMode {
+    type Error = &'static str;
+
+    fn try_from(fields: ModeFields) -> Result<Self, Self::Error> {
+        let ModeFields {
+            flush,
+            ping,
+            read_back,
+            segments,
+            second_memory,
+        } = fields;
+        match (flush, ping, segments) {
+            (false, false, true) => Ok(Self::Segments {
+                read_back,
+                second_memory,
+            }),
+            _ if read_back || second_memory.is_some() => Err("readBack and secondMemory require segments"),
+            (false, false, false) => Ok(Self::Plain),
+            (true, false, false) => Ok(Self::Flushed),
+            (false, true, false) => Ok(Self::WithPings),
+            _ => Err("flush, ping and segments exclude each other"),
+        }
+    }
+}
+
 /// Transfer workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
@@ -25,27 +118,9 @@ pub struct TransferWorkload {
     /// Intended start times of the measured transfers; unset for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_loop: Option<OpenLoop>,
-    /// Whether every transfer is followed by a flush of the endpoint, which is part of its sample, if the library has
-    /// flushes. Requires a window of 1.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub flush: bool,
-    /// Whether the initiator sends pings before its transfers, while the fabric is idle, and during them. Requires a
-    /// single thread.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub ping: bool,
-    /// Whether every burst of writes is followed by a burst of reads of the memory that it has written. Requires writes
-    /// in one direction in a closed loop, and a window that equals the batch.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub read_back: bool,
-    /// Whether the threads are distributed over the NUMA nodes, each using the CPUs and the memory of its node, and
-    /// every transfer in flight has separate memory, without a limit on the total size. The first burst of the warm-up
-    /// is timed.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub segments: bool,
-    /// Kind of memory of the buffers of the last `threads / 2` threads on both sides. If unset, all threads use the
-    /// scenario's memory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub second_memory: Option<MemoryKind>,
+    /// What the threads do in addition to transfers in the window.
+    #[serde(flatten)]
+    pub mode: TransferMode,
     /// Number of measured transfers per thread, or duration of the measurement.
     pub measured: Extent,
     /// Number of warm-up transfers per thread, or duration of the warm-up.
@@ -64,11 +139,7 @@ impl TransferWorkload {
             direction: Direction::Unidirectional,
             buffers: TransferBuffers::Separate,
             open_loop: None,
-            flush: false,
-            ping: false,
-            read_back: false,
-            segments: false,
-            second_memory: None,
+            mode: TransferMode::Plain,
             measured,
             warmup: Extent::Iterations(0),
         }
@@ -76,6 +147,16 @@ impl TransferWorkload {
 }
 
 impl TransferWorkload {
+    /// Whether every transfer is followed by a flush.
+    pub fn is_flushed(&self) -> bool {
+        self.mode == TransferMode::Flushed
+    }
+
+    /// Whether the initiator sends pings.
+    pub fn sends_pings(&self) -> bool {
+        self.mode == TransferMode::WithPings
+    }
+
     fn is_closed_loop_in_one_direction(&self) -> bool {
         self.direction == Direction::Unidirectional && self.open_loop.is_none()
     }
@@ -88,21 +169,20 @@ impl WorkloadProperties for TransferWorkload {
             && (1..=64).contains(&self.threads);
         Inconsistency::unless(is_bounded, "", "window, batch or threads is out of bounds")?;
         Inconsistency::unless(
-            !self.flush || (self.window == 1 && !self.is_bidirectional()),
+            !self.is_flushed() || (self.window == 1 && !self.is_bidirectional()),
             ".flush",
             "requires a window of 1 and one direction",
         )?;
-        let reads_back = self.operation == TransferOperation::Write
+        let can_read_back = self.operation == TransferOperation::Write
             && self.is_closed_loop_in_one_direction()
-            && self.window == self.batch
-            && !self.flush;
+            && self.window == self.batch;
         Inconsistency::unless(
-            !self.read_back || reads_back,
+            !self.reads_back() || can_read_back,
             ".readBack",
             "requires writes in one direction in a closed loop, and a window that equals the batch",
         )?;
         Inconsistency::unless(
-            !self.ping || (self.threads == 1 && self.is_bidirectional() && self.open_loop.is_none()),
+            !self.sends_pings() || (self.threads == 1 && self.is_bidirectional() && self.open_loop.is_none()),
             ".ping",
             "requires both directions, a closed loop and a single thread",
         )
@@ -157,35 +237,81 @@ impl WorkloadProperties for TransferWorkload {
     }
 
     fn reads_back(&self) -> bool {
-        self.read_back
+        matches!(self.mode, TransferMode::Segments { read_back: true, .. })
     }
 
     fn has_segments(&self) -> bool {
-        self.segments
+        matches!(self.mode, TransferMode::Segments { .. })
     }
 
     fn second_memory(&self) -> Option<(MemoryKind, u32)> {
-        let first = self.threads.div_ceil(2);
-        self.second_memory.map(|kind| (kind, first))
+        match self.mode {
+            TransferMode::Segments { second_memory, .. } => Some((second_memory?, self.threads.div_ceil(2))),
+            TransferMode::Plain | TransferMode::Flushed | TransferMode::WithPings => None,
+        }
     }
 
     fn payload_arrives(&self, _channel: RpcChannel) -> [bool; 2] {
-        let both = self.is_bidirectional() || self.read_back;
+        let both = self.is_bidirectional() || self.reads_back();
         let is_read = self.operation == TransferOperation::Read;
         [both || is_read, both || !is_read]
     }
 
     fn suits_many_to_many(&self) -> bool {
         self.is_closed_loop_in_one_direction()
-            && !self.flush
-            && !self.ping
-            && !self.segments
-            && !self.read_back
+            && self.mode == TransferMode::Plain
             && matches!(self.measured, Extent::DurationNanos(_))
     }
 
     fn allows_local_write_completion(&self, many_to_many: bool) -> bool {
         !self.writes()
-            || (self.is_closed_loop_in_one_direction() && !self.flush && !self.read_back && !many_to_many)
+            || (self.is_closed_loop_in_one_direction()
+                && !self.is_flushed()
+                && !self.reads_back()
+                && !many_to_many)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mode_is_a_set_of_fields_of_which_only_some_can_be_combined() {
+        let plain = TransferWorkload::new(TransferOperation::Write, 4, Extent::Iterations(1));
+        let modes = [
+            (TransferMode::Plain, ""),
+            (TransferMode::Flushed, r#""flush":true,"#),
+            (TransferMode::WithPings, r#""ping":true,"#),
+            (
+                TransferMode::Segments {
+                    read_back: true,
+                    second_memory: Some(MemoryKind::Cuda),
+                },
+                r#""readBack":true,"segments":true,"secondMemory":"Cuda","#,
+            ),
+        ];
+        for (mode, fields) in modes {
+            let workload = TransferWorkload {
+                mode,
+                ..plain.clone()
+            };
+            let json = serde_json::to_string(&workload).unwrap();
+            assert!(
+                json.contains(&format!(r#""buffers":"Separate",{fields}"measured""#)),
+                "{json}"
+            );
+            assert_eq!(serde_json::from_str::<TransferWorkload>(&json).unwrap(), workload);
+        }
+        let error = |fields: &str| {
+            let json = serde_json::to_string(&plain).unwrap();
+            let json = json.replacen('{', &format!("{{{fields},"), 1);
+            serde_json::from_str::<TransferWorkload>(&json)
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(error(r#""flush":true,"ping":true"#).contains("exclude each other"));
+        assert!(error(r#""readBack":true"#).contains("require segments"));
+        assert!(error(r#""flushes":true"#).contains("unknown field `flushes`"));
     }
 }

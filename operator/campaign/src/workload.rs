@@ -1,17 +1,41 @@
-//! What plans, checks and results depend on in each workload, in one file for each. A workload is registered once here.
+//! What plans, checks and results depend on in each workload, in one module for each. A workload is registered once
+//! here.
 
 mod command;
+mod flows;
 mod footprint;
+mod given;
 mod parameter_serving;
 mod ping_pong;
 mod rpc;
 mod rules;
+mod segment_transfer;
+mod starway;
 mod transfer;
 
 use crds::assignment::Workload;
+use crds::v1alpha1::ScenarioWorkload;
 
+pub(crate) use given::{Context, GivenWorkload};
 pub(crate) use rules::add;
 pub use rules::{Speed, WorkloadRules};
+
+/// The validation of `workload`.
+pub(crate) fn given(workload: ScenarioWorkload<'_>) -> &dyn GivenWorkload {
+    match workload {
+        ScenarioWorkload::PingPong(given) => given,
+        ScenarioWorkload::Transfer(given) => given,
+        ScenarioWorkload::LargeArray(given) => given,
+        ScenarioWorkload::SmallMessages(given) => given,
+        ScenarioWorkload::PingpongFlag(given) => given,
+        ScenarioWorkload::StreamingDuplex(given) => given,
+        ScenarioWorkload::SegmentTransfer(given) => given,
+        ScenarioWorkload::Rpc(given) => given,
+        ScenarioWorkload::MemoryFootprint(given) => given,
+        ScenarioWorkload::ParameterServing(given) => given,
+        ScenarioWorkload::Command(given) => given,
+    }
+}
 
 /// The rules of `workload`.
 pub fn rules(workload: &Workload) -> &dyn WorkloadRules {

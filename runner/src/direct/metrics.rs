@@ -326,7 +326,7 @@ fn segment_transfer(
     let cpu_nanos = (initiator.cpu_nanos + target.cpu_nanos) as f64;
     let gib = posted.payload_bytes as f64 / f64::from(1 << 30);
     SegmentTransferMetrics {
-        reported: scenario.rate_format().text(total.gigabytes_per_second * 1e9),
+        reported: scenario.format().text(total.gigabytes_per_second * 1e9),
         requests: posted.operations,
         batches,
         batches_per_second: batches as f64 / total.seconds,

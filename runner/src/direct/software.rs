@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use crds::assignment::Workload;
 use crds::protocols::{self, ReportedProtocols, ServingProtocols};
 use crds::record::{FabricFacts, Record};
 use crds::v1alpha1::{Answer, MemoryKind, TransferOperation, TransportSpec};
@@ -41,14 +40,15 @@ pub(super) fn emulated_operations(
     fabrics: [Option<&FabricFacts>; 2],
     reported: &ReportedProtocols,
 ) -> BTreeMap<&'static str, Answer> {
-    let Workload::Transfer(transfer) = scenario.workload() else {
+    let workload = scenario.workload();
+    if !workload.is_pipelined() {
         return BTreeMap::new();
-    };
+    }
     let stripes = STRIPING.stripes(scenario.size_bytes(), transport.rails().into());
     let chunks = [stripes.chunk_bytes, stripes.last_chunk_bytes];
     let answer = |operation| {
         // With two kinds of memory, different protocols serve the same operation, so what they say remains unknown.
-        let found = match transfer.second_memory {
+        let found = match workload.second_memory() {
             Some(_) => ServingProtocols::default(),
             None => protocols::serving(reported, transport, operation, memory, chunks),
         };
@@ -63,10 +63,10 @@ pub(super) fn emulated_operations(
         answers.reduce(Answer::or)
     };
     let writes = matches!(
-        transfer.operation,
+        workload.operation(),
         TransferOperation::Write | TransferOperation::WriteImmediate
     );
-    let reads = transfer.operation == TransferOperation::Read || transfer.read_back;
+    let reads = workload.operation() == TransferOperation::Read || workload.reads_back();
     let operations = [
         (writes, "writes", TransferOperation::Write),
         (reads, "reads", TransferOperation::Read),

@@ -75,21 +75,21 @@ struct OpenWindow {
 /// Executes all steps of a measured case.
 pub fn measure<T: Transport>(
     engine: &mut Engine<'_, T>,
-    work: &mut impl Work<T>,
+    mut work: impl Work<T>,
     side: SideContext<'_>,
 ) -> Result<ThreadReport, CaseFailure> {
     engine.synchronize()?;
     work.warm_up(engine)?;
     engine.wait_for_local_completions()?;
     engine.gate.mark_warm();
-    let window = open_window(engine, work, side)?;
+    let window = open_window(engine, &mut work, side)?;
     engine.posting.start_window();
     let cpu_before = cpu::current();
     let mut measurement = work.run(engine)?;
     let cpu_after = cpu::current();
     engine.gate.mark_done();
     let counters = engine.posting.counters().clone();
-    let side = close_window(engine, work, side, window)?;
+    let side = close_window(engine, &mut work, side, window)?;
     if let Some(measurement) = &mut measurement {
         work.conclude(measurement);
     }

@@ -7,15 +7,11 @@
 //! another. Ping-pongs and calls over a transport are checked message by message. Memory that is read back is checked
 //! on both sides.
 
-mod ping_pong;
-mod read_back;
-mod transfer;
-
-use crds::assignment::Workload;
 use crds::record::{CaseFailure, FailureReason, IntegrityReport};
 
 use super::case::{Case, Role};
 use super::engine::{Engine, data_seed, failure};
+use super::program::Checked;
 use crate::immediate::Signal;
 use crate::integrity::{Inspector, combine, fill, poison};
 use crate::transport::Transport;
@@ -28,51 +24,31 @@ pub(super) fn combine_reports(threads: Vec<IntegrityReport>) -> IntegrityReport 
     threads.into_iter().reduce(combine).unwrap_or_default()
 }
 
-/// Checks the transfers of one thread in a case. The report is empty if no payload arrives at this thread.
-pub(super) fn check<T: Transport>(
+/// Checks the payload of one thread in a case. `check` gets the number of transfers to check, and returns the number of those
+/// that arrived at this thread. The report is empty if none did.
+pub(super) fn check_bytes<T: Transport>(
     engine: &mut Engine<'_, T>,
     case: &Case<'_>,
-) -> Result<IntegrityReport, CaseFailure> {
+    check: impl FnOnce(&mut Engine<'_, T>, u64) -> Result<u64, CaseFailure>,
+) -> Result<Checked, CaseFailure> {
     let transfers = transfers_to_check(engine);
     poison_landing(engine)?;
     engine.synchronize()?;
-    let received = match &case.scenario.workload {
-        Workload::Transfer(work) if work.read_back => read_back::check(engine, case, transfers)?,
-        Workload::PingPong(_) | Workload::Rpc(_) | Workload::MemoryFootprint(_) => {
-            ping_pong::check(engine, case, transfers)?
-        }
-        Workload::Transfer(_) => {
-            let mut received = transfer::check(engine, case, Role::Initiator, transfers)?;
-            if case.scenario.workload.is_bidirectional() {
-                received += transfer::check(engine, case, Role::Target, transfers)?;
-            }
-            received
-        }
-        // The plan has no integrity pass for parameter serving, because every version is verified before it is used.
-        Workload::ParameterServing(_) => 0,
-        // Only the tool can verify a command's data.
-        Workload::Command(_) => 0,
-    };
+    let received = check(engine, transfers)?;
     finish(engine, case.role)?;
-    let batch = match &case.scenario.workload {
-        Workload::PingPong(_)
-        | Workload::Rpc(_)
-        | Workload::MemoryFootprint(_)
-        | Workload::ParameterServing(_)
-        | Workload::Command(_) => None,
-        Workload::Transfer(_) => Some(u64::from(engine.geometry.batch)),
-    };
+    let is_pipelined = case.scenario.workload.is_pipelined();
+    let batch = is_pipelined.then_some(u64::from(engine.geometry.batch));
     let thread = engine.thread.number as u32;
     let mut report = inspector(engine)?.verifier().report(received);
     if let Some(mismatch) = &mut report.first_mismatch {
         mismatch.thread = thread;
         mismatch.batch = batch.map(|batch| mismatch.transfer / batch);
     }
-    Ok(report)
+    Ok((report, Vec::new()))
 }
 
 /// Poisons all memory in which payload may arrive. Must run before the other side can post.
-fn poison_landing<T: Transport>(engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
+pub(super) fn poison_landing<T: Transport>(engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
     let memory = engine.memory()?;
     let geometry = &engine.geometry;
     let deadline = engine.waiter.deadline();
@@ -94,7 +70,7 @@ fn poison_landing<T: Transport>(engine: &mut Engine<'_, T>) -> Result<(), CaseFa
 }
 
 /// Fills source slot `slot` with the pattern of transfer `number`.
-fn fill_source<T: Transport>(
+pub(super) fn fill_source<T: Transport>(
     engine: &Engine<'_, T>,
     case: &Case<'_>,
     slot: usize,
@@ -112,7 +88,7 @@ fn fill_source<T: Transport>(
 }
 
 /// Checks every chunk of transfer `number`, which was written into a landing slot, and poisons the slot again.
-fn check_landing<T: Transport>(
+pub(super) fn check_landing<T: Transport>(
     engine: &mut Engine<'_, T>,
     slot: usize,
     number: u64,
@@ -123,7 +99,7 @@ fn check_landing<T: Transport>(
 }
 
 /// Checks every chunk of transfer `number`, which was written into a landing slot.
-fn verify_landing<T: Transport>(
+pub(super) fn verify_landing<T: Transport>(
     engine: &mut Engine<'_, T>,
     slot: usize,
     number: u64,

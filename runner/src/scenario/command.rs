@@ -10,6 +10,33 @@ mod execution;
 mod observe;
 mod server;
 
-pub(super) use client::Client;
-pub(super) use observe::observe;
-pub(super) use server::Server;
+use crds::assignment::CommandWorkload;
+use crds::record::CaseFailure;
+
+use client::Client;
+use server::Server;
+
+use super::case::Role;
+use super::case_protocol::{SideContext, measure};
+use super::engine::{Engine, Setup};
+use super::program::{Checked, Program};
+use super::thread_report::ThreadReport;
+use crate::transport::Transport;
+
+impl<T: Transport> Program<T> for &CommandWorkload {
+    fn check(&self, engine: &mut Engine<'_, T>, setup: &Setup<'_>) -> Result<Checked, CaseFailure> {
+        observe::observe(engine, setup.case, self, &setup.facts)
+    }
+
+    fn run(
+        &self,
+        engine: &mut Engine<'_, T>,
+        setup: &Setup<'_>,
+        side: SideContext<'_>,
+    ) -> Result<ThreadReport, CaseFailure> {
+        match side.role {
+            Role::Initiator => measure(engine, Client::new(self, setup.case, &setup.facts), side),
+            Role::Target => measure(engine, Server::new(self, setup.case, &setup.facts), side),
+        }
+    }
+}

@@ -10,10 +10,11 @@ use crds::record::{CaseFailure, FootprintReport};
 use crds::v1alpha1::RpcChannel;
 
 use super::case::{Case, Role};
-use super::case_protocol::Work;
-use super::engine::{Engine, data_seed};
-use super::isolated::{Checked, EXTENSION_BYTES, POLL_INTERVAL_NANOS, check_sharing, mapped_on_gpu, samples};
-use super::thread_report::ThreadMeasurement;
+use super::case_protocol::{SideContext, Work, measure};
+use super::engine::{Engine, Setup, data_seed};
+use super::isolated::{self, EXTENSION_BYTES, POLL_INTERVAL_NANOS, check_sharing, mapped_on_gpu, samples};
+use super::program::{Checked, Program};
+use super::thread_report::{ThreadMeasurement, ThreadReport};
 use crate::extension::pages::{self, ProcessMemory};
 use crate::extension::{Arguments, CallPlan, Extension, PayloadPassing, TimeLimit};
 use crate::measure::clock;
@@ -22,8 +23,28 @@ use crate::measure::recorder::Recorder;
 use crate::memory::{self, available};
 use crate::transport::Transport;
 
+impl<T: Transport> Program<T> for &FootprintWorkload {
+    fn check(&self, engine: &mut Engine<'_, T>, setup: &Setup<'_>) -> Result<Checked, CaseFailure> {
+        isolated::check(engine, setup.case.role, |deadline| {
+            check(self, setup.case, deadline)
+        })
+    }
+
+    fn run(
+        &self,
+        engine: &mut Engine<'_, T>,
+        setup: &Setup<'_>,
+        side: SideContext<'_>,
+    ) -> Result<ThreadReport, CaseFailure> {
+        match side.role {
+            Role::Initiator => measure(engine, Distributor::new(self, setup.case), side),
+            Role::Target => measure(engine, isolated::IdleSide, side),
+        }
+    }
+}
+
 /// Side that distributes the tensor.
-pub(super) struct Distributor {
+struct Distributor {
     workload: FootprintWorkload,
     channel: RpcChannel,
     bytes: u64,
@@ -137,7 +158,7 @@ impl HostAndConsumers {
 }
 
 impl Distributor {
-    pub(super) fn new(workload: &FootprintWorkload, case: &Case<'_>) -> Self {
+    fn new(workload: &FootprintWorkload, case: &Case<'_>) -> Self {
         Self {
             recorder: Recorder::new(workload.measured),
             workload: workload.clone(),
@@ -228,11 +249,7 @@ fn check_memory(channel: RpcChannel, bytes: u64, consumers: u64) -> Result<(), C
 
 /// Integrity pass: passes the tensor to one consumer, as a measured case does, and the consumer checks every byte that
 /// it retains. Returns the initiator's report, and the evidence of sharing.
-pub(super) fn check(
-    workload: &FootprintWorkload,
-    case: &Case<'_>,
-    deadline: Deadline,
-) -> Result<Checked, CaseFailure> {
+fn check(workload: &FootprintWorkload, case: &Case<'_>, deadline: Deadline) -> Result<Checked, CaseFailure> {
     let (channel, bytes) = (case.arm.channel, case.size_bytes);
     check_memory(channel, bytes, 1)?;
     let plan = plan(channel, bytes, workload.gpu);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crds::record::CaseFailure;
 
-pub(super) use check::{Checked, check, check_sharing, mapped_on_gpu, samples};
+pub(super) use check::{check, check_sharing, mapped_on_gpu, samples};
 
 use super::case_protocol::Work;
 use super::engine::Engine;

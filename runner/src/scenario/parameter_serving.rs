@@ -31,8 +31,64 @@ mod trainer;
 mod worker;
 mod worker_measurement;
 
-pub use publication::Publication;
-pub use report::side_report;
-pub use trainer::Trainer;
-pub use worker::Worker;
+use crds::assignment::ServingWorkload;
+use crds::record::{CaseFailure, SideReport};
+
+use publication::Publication;
+use trainer::Trainer;
+use worker::Worker;
 pub use worker_measurement::WorkerMeasurement;
+
+use super::case::{Case, Role};
+use super::case_protocol::{SideContext, measure};
+use super::check::check_bytes;
+use super::engine::{Engine, Setup};
+use super::program::{Checked, Program};
+use super::thread_report::ThreadReport;
+use crate::transport::Transport;
+
+/// Program of parameter serving. The flows of a trainer deliver the same versions.
+pub(super) struct Serving<'a> {
+    workload: &'a ServingWorkload,
+    publication: Publication,
+}
+
+impl<'a> Serving<'a> {
+    /// Creates the program of cases with this seed, of which `flows` run concurrently.
+    pub(super) fn new(workload: &'a ServingWorkload, seed: u64, flows: u32) -> Self {
+        let key = Publication::unique_key(seed);
+        Self {
+            workload,
+            publication: Publication::new(workload, flows, key),
+        }
+    }
+}
+
+impl<T: Transport> Program<T> for Serving<'_> {
+    /// The plan has no integrity pass, because every version is verified before it is used.
+    fn check(&self, engine: &mut Engine<'_, T>, setup: &Setup<'_>) -> Result<Checked, CaseFailure> {
+        check_bytes(engine, setup.case, |_, _| Ok(0))
+    }
+
+    fn run(
+        &self,
+        engine: &mut Engine<'_, T>,
+        _setup: &Setup<'_>,
+        side: SideContext<'_>,
+    ) -> Result<ThreadReport, CaseFailure> {
+        match side.role {
+            Role::Initiator => measure(engine, Trainer::new(self.workload, &self.publication, side), side),
+            Role::Target => measure(engine, Worker::new(self.workload), side),
+        }
+    }
+
+    fn report(
+        &self,
+        case: &Case<'_>,
+        flow: usize,
+        threads: Vec<ThreadReport>,
+        groups: usize,
+    ) -> Result<SideReport, CaseFailure> {
+        report::side_report(case, threads, groups, self.publication.flow_deliveries(flow))
+    }
+}

@@ -83,7 +83,6 @@ pub fn probe<T: Transport>(
             layout: Layout { area_bytes: 0 },
             polling,
             facts: facts.clone(),
-            publication: None,
         };
         let gate = Gate::new(1);
         let mut engine = Engine::new(thread, &gate, &setup)?;

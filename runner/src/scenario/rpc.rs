@@ -16,12 +16,51 @@ mod local;
 mod samples;
 mod transport;
 
-use crds::assignment::RpcWorkload;
+use crds::assignment::{RpcWorkload, WorkloadProperties};
+use crds::record::CaseFailure;
 use crds::v1alpha1::RpcPayload;
 
-pub(super) use check::check;
-pub(super) use host::Host;
-pub(super) use transport::{Callee, Caller};
+use host::Host;
+use transport::{Callee, Caller};
+
+use super::case::Role;
+use super::case_protocol::{SideContext, measure};
+use super::check::check_bytes;
+use super::engine::{Engine, Setup};
+use super::program::{Checked, Program};
+use super::thread_report::ThreadReport;
+use super::{isolated, ping_pong};
+use crate::transport::Transport;
+
+impl<T: Transport> Program<T> for &RpcWorkload {
+    fn check(&self, engine: &mut Engine<'_, T>, setup: &Setup<'_>) -> Result<Checked, CaseFailure> {
+        let case = setup.case;
+        if self.is_off_fabric(case.arm.channel) {
+            return isolated::check(engine, case.role, |deadline| check::check(self, case, deadline));
+        }
+        check_bytes(engine, case, |engine, messages| {
+            ping_pong::check(engine, case, messages)
+        })
+    }
+
+    fn run(
+        &self,
+        engine: &mut Engine<'_, T>,
+        setup: &Setup<'_>,
+        side: SideContext<'_>,
+    ) -> Result<ThreadReport, CaseFailure> {
+        let case = setup.case;
+        let deadline = engine.waiter.deadline();
+        match side.role {
+            Role::Initiator if self.is_off_fabric(case.arm.channel) => {
+                measure(engine, Host::new(self, case), side)
+            }
+            Role::Target if self.is_off_fabric(case.arm.channel) => measure(engine, isolated::IdleSide, side),
+            Role::Initiator => measure(engine, Caller::new(self, case, &deadline)?, side),
+            Role::Target => measure(engine, Callee::new(self, case.size_bytes, &deadline)?, side),
+        }
+    }
+}
 
 /// Whether the reply to a payload of `bytes` bytes contains the payload.
 fn is_echoed(bytes: u64) -> bool {

@@ -3,29 +3,23 @@
 use std::any::Any;
 use std::thread;
 
-use crds::assignment::{Pass, Workload};
+use crds::assignment::Pass;
 use crds::record::{CaseFailure, FailureReason, IntegrityReport};
 use crds::v1alpha1::Polling;
 
 use super::case::{Case, Role};
-use super::case_protocol::{self, SideContext, Work};
+use super::case_protocol::SideContext;
 use super::case_report::{CaseReport, SideOutcome};
 use super::check;
-use super::command;
-use super::engine::{BufferLayouts, Engine, Setup, data_seed, failure};
+use super::engine::{BufferLayouts, Engine, Setup, failure};
 use super::flow_coordinator::{FlowCoordinator, coordinate_flows};
-use super::footprint;
 use super::gate::Gate;
-use super::isolated;
-use super::parameter_serving::{self, Publication, Trainer, Worker};
 use super::phases::{Phases, ThreadEndGuard};
-use super::ping_pong::{Initiator, Target};
-use super::rpc;
+use super::program::Program;
+use super::programs;
 use super::samples::CaseSamples;
 use super::side_report;
-use super::simultaneous::SimultaneousPoster;
 use super::thread_report::ThreadReport;
-use super::transfer::{PassiveTarget, Poster};
 use crate::arm_endpoints::ArmEndpoints;
 use crate::arm_endpoints::endpoint_thread::EndpointThread;
 use crate::arm_endpoints::layout;
@@ -158,12 +152,9 @@ fn run_concurrently<T: Transport>(
         );
         return Err(failure(FailureReason::InvalidAssignment, message));
     }
-    // A trainer's flows deliver the same versions.
     let flow_count = cases.len() as u32;
-    let publication = first.scenario.workload.serving().map(|serving| {
-        let key = Publication::unique_key(first.seed);
-        Publication::new(serving, flow_count, key)
-    });
+    let program = programs::program(first, flow_count);
+    let program = program.as_ref();
     let flows: Vec<Flow<'_>> = cases
         .iter()
         .enumerate()
@@ -174,7 +165,6 @@ fn run_concurrently<T: Transport>(
                 layout: endpoints.layouts[buffers.own].1,
                 polling,
                 facts: endpoints.facts().clone(),
-                publication: publication.as_ref(),
             };
             Flow {
                 index,
@@ -212,14 +202,15 @@ fn run_concurrently<T: Transport>(
     };
     let results = match (&mut endpoints.threads[..], &flows[..], flow_coordinator) {
         ([thread], [flow], None) if endpoints.uses_main_thread => {
-            let result = calling_thread::run(|| run_thread(thread, &flow.gate, flow.setup_of(0), side));
+            let result =
+                calling_thread::run(|| run_thread(program, thread, &flow.gate, flow.setup_of(0), side));
             vec![vec![result.map_err(panicked)?]]
         }
         (threads, flows, flow_coordinator) => {
             let threads = threads
                 .chunks_mut(flow_threads)
                 .map(|threads| &mut threads[..thread_count as usize]);
-            run_threads(threads, flows, side, flow_coordinator)?
+            run_threads(program, threads, flows, side, flow_coordinator)?
         }
     };
     let call_names = endpoints.threads.first().map_or(CallNames::Libfabric, |thread| {
@@ -229,7 +220,7 @@ fn run_concurrently<T: Transport>(
     for (flow, results) in flows.iter().zip(results) {
         let case = flow.setup.case;
         let report = all_or_first_failure(results)
-            .and_then(|outcomes| case_report(flow, outcomes, groups, flow_count.into()));
+            .and_then(|outcomes| case_report(program, flow, outcomes, groups, flow_count.into()));
         reports.push(report.map(|mut report| {
             if let SideOutcome::Measured(side) = &report.outcome {
                 report.evidence =
@@ -243,6 +234,7 @@ fn run_concurrently<T: Transport>(
 
 /// Runs every flow's threads, each of which is started for this purpose, and returns their outcomes by flow.
 fn run_threads<'e, T: Transport + 'e>(
+    program: &dyn Program<T>,
     threads_by_flow: impl Iterator<Item = &'e mut [EndpointThread<T>]>,
     flows: &[Flow<'_>],
     side: SideContext<'_>,
@@ -260,7 +252,7 @@ fn run_threads<'e, T: Transport + 'e>(
                 let started = thread::Builder::new()
                     .name(format!("measure-{number}"))
                     .spawn_scoped(scope, move || {
-                        run_thread(thread, &flow.gate, flow.setup_of(number), side)
+                        run_thread(program, thread, &flow.gate, flow.setup_of(number), side)
                     });
                 started.map_err(|error| {
                     flow.gate.fail(FailureReason::Internal);
@@ -295,7 +287,8 @@ fn panicked(_: Box<dyn Any + Send>) -> CaseFailure {
 
 /// Builds a case report from the outcomes of the case's threads, without evidence lines. `flows` flows ran concurrently
 /// in this process.
-fn case_report(
+fn case_report<T: Transport>(
+    program: &dyn Program<T>,
     flow: &Flow<'_>,
     outcomes: Vec<ThreadOutcome>,
     groups: usize,
@@ -320,12 +313,7 @@ fn case_report(
         });
     }
     let samples = case.keep_samples.then(|| CaseSamples::new(&reports));
-    let mut side = match flow.setup.publication {
-        Some(publication) => {
-            parameter_serving::side_report(case, reports, groups, publication.flow_deliveries(flow.index))?
-        }
-        None => side_report::side_report(case, reports, groups)?,
-    };
+    let mut side = program.report(case, flow.index, reports, groups)?;
     // The CPU time of the process is divided among its flows, so the sum over the flows is the worker's CPU time.
     side.cpu_nanos /= flows.max(1);
     Ok(CaseReport {
@@ -359,18 +347,20 @@ fn all_or_first_failure(
 }
 
 fn run_thread<T: Transport>(
+    program: &dyn Program<T>,
     thread: &mut EndpointThread<T>,
     gate: &Gate,
     setup: &Setup<'_>,
     side: SideContext<'_>,
 ) -> Result<ThreadOutcome, CaseFailure> {
     let mut end = ThreadEndGuard::new(side.phases);
-    let outcome = run_engine(thread, gate, setup, side);
+    let outcome = run_engine(program, thread, gate, setup, side);
     end.set_failed(outcome.is_err());
     outcome
 }
 
 fn run_engine<T: Transport>(
+    program: &dyn Program<T>,
     thread: &mut EndpointThread<T>,
     gate: &Gate,
     setup: &Setup<'_>,
@@ -387,7 +377,7 @@ fn run_engine<T: Transport>(
             return Err(error);
         }
     };
-    let outcome = run_pass(&mut engine, setup, side);
+    let outcome = run_pass(program, &mut engine, setup, side);
     if let Err(error) = &outcome {
         // A thread that stops because another thread failed notifies its peer of the original cause.
         let cause = gate.fail(error.reason);
@@ -399,91 +389,15 @@ fn run_engine<T: Transport>(
 }
 
 fn run_pass<T: Transport>(
+    program: &dyn Program<T>,
     engine: &mut Engine<'_, T>,
     setup: &Setup<'_>,
     side: SideContext<'_>,
 ) -> Result<ThreadOutcome, CaseFailure> {
-    let case = setup.case;
-    let workload = &case.scenario.workload;
-    let off_fabric = workload.is_off_fabric(case.arm.channel);
-    if let (Pass::Integrity, Some(given)) = (case.pass, workload.command()) {
-        let (report, evidence) = command::observe(engine, case, given, &setup.facts)?;
+    if setup.case.pass == Pass::Integrity {
+        let (report, evidence) = program.check(engine, setup)?;
         return Ok(ThreadOutcome::Checked(Box::new(report), evidence));
     }
-    if case.pass == Pass::Integrity {
-        if off_fabric {
-            let (report, evidence) = isolated::check(engine, case.role, |deadline| match workload {
-                Workload::Rpc(workload) => rpc::check(workload, case, deadline),
-                Workload::MemoryFootprint(workload) => footprint::check(workload, case, deadline),
-                // An empty report makes the cases invalid.
-                _ => Ok(isolated::Checked::default()),
-            })?;
-            return Ok(ThreadOutcome::Checked(Box::new(report), evidence));
-        }
-        return Ok(ThreadOutcome::Checked(
-            Box::new(check::check(engine, case)?),
-            Vec::new(),
-        ));
-    }
-    if let (Workload::Transfer(workload), Role::Initiator, Some(phases)) = (workload, side.role, side.phases)
-    {
-        return measure(engine, SimultaneousPoster::for_flow(workload, phases)?, side);
-    }
-    match (workload, side.role) {
-        (Workload::Rpc(workload), Role::Initiator) if off_fabric => {
-            measure(engine, rpc::Host::new(workload, case), side)
-        }
-        (Workload::MemoryFootprint(workload), Role::Initiator) => {
-            measure(engine, footprint::Distributor::new(workload, case), side)
-        }
-        (Workload::Rpc(_) | Workload::MemoryFootprint(_), Role::Target) if off_fabric => {
-            measure(engine, isolated::IdleSide, side)
-        }
-        (Workload::Rpc(workload), Role::Initiator) => {
-            let deadline = engine.waiter.deadline();
-            measure(engine, rpc::Caller::new(workload, case, &deadline)?, side)
-        }
-        (Workload::Rpc(workload), Role::Target) => {
-            let deadline = engine.waiter.deadline();
-            measure(
-                engine,
-                rpc::Callee::new(workload, case.size_bytes, &deadline)?,
-                side,
-            )
-        }
-        (Workload::Command(workload), Role::Initiator) => {
-            measure(engine, command::Client::new(workload, case, &setup.facts), side)
-        }
-        (Workload::Command(workload), Role::Target) => {
-            measure(engine, command::Server::new(workload, case, &setup.facts), side)
-        }
-        (Workload::PingPong(workload), Role::Initiator) => measure(engine, Initiator::new(workload), side),
-        (Workload::PingPong(_), Role::Target) => measure(engine, Target, side),
-        (Workload::Transfer(workload), role) if side.bidirectional && workload.open_loop.is_none() => {
-            measure(engine, SimultaneousPoster::for_direction(workload, role), side)
-        }
-        (Workload::Transfer(workload), role) if role == Role::Initiator || side.bidirectional => measure(
-            engine,
-            Poster::new(workload, data_seed(case.seed, role, side.thread)),
-            side,
-        ),
-        (Workload::Transfer(_) | Workload::MemoryFootprint(_), _) => measure(engine, PassiveTarget, side),
-        (Workload::ParameterServing(serving), Role::Initiator) => match setup.publication {
-            Some(publication) => measure(engine, Trainer::new(serving, publication, side), side),
-            None => {
-                let message = "the case has no versions; this is a bug in fabricbench".to_owned();
-                Err(failure(FailureReason::Internal, message))
-            }
-        },
-        (Workload::ParameterServing(serving), Role::Target) => measure(engine, Worker::new(serving), side),
-    }
-}
-
-fn measure<T: Transport>(
-    engine: &mut Engine<'_, T>,
-    mut work: impl Work<T>,
-    side: SideContext<'_>,
-) -> Result<ThreadOutcome, CaseFailure> {
-    let report = case_protocol::measure(engine, &mut work, side)?;
+    let report = program.run(engine, setup, side)?;
     Ok(ThreadOutcome::Measured(Box::new(report)))
 }

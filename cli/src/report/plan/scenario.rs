@@ -5,7 +5,9 @@ use std::fmt::Write;
 
 use campaign::format::{memory_kinds, pluralized};
 use campaign::plan::{Cell, Plan, PlannedScenario, Role};
-use crds::assignment::{CommandWorkload, Delivery, Extent, ScenarioAssignment, ServingWorkload, Workload};
+use crds::assignment::{
+    CommandWorkload, Delivery, Extent, ScenarioAssignment, ServingWorkload, TransferMode, Workload,
+};
 use crds::units::{Duration, Size};
 use crds::v1alpha1::{RpcPayload, TransferBuffers};
 
@@ -84,7 +86,7 @@ fn workload(plan: &Plan, scenario: &ScenarioAssignment) -> String {
         ),
         Workload::Transfer(work) => (
             format!(
-                "transfer {:?} {:?} · window {} · batch {} · {}{}{}{}{}{}{}",
+                "transfer {:?} {:?} · window {} · batch {} · {}{}{}{}",
                 work.operation,
                 work.direction,
                 work.window,
@@ -95,25 +97,14 @@ fn workload(plan: &Plan, scenario: &ScenarioAssignment) -> String {
                     TransferBuffers::Shared => " · shared buffers",
                 },
                 open_loop(&scenario.workload),
-                if work.flush {
-                    " · a flush after each transfer"
-                } else {
-                    ""
-                },
-                if work.ping {
-                    " · pings during the transfers"
-                } else {
-                    ""
-                },
-                if work.read_back {
-                    " · each batch is read back"
-                } else {
-                    ""
-                },
-                if work.segments {
-                    " · threads and memory on every NUMA node"
-                } else {
-                    ""
+                match work.mode {
+                    TransferMode::Plain => "",
+                    TransferMode::Flushed => " · a flush after each transfer",
+                    TransferMode::WithPings => " · pings during the transfers",
+                    TransferMode::Segments { read_back: true, .. } => {
+                        " · each batch is read back · threads and memory on every NUMA node"
+                    }
+                    TransferMode::Segments { .. } => " · threads and memory on every NUMA node",
                 },
             ),
             work.measured,

@@ -47,7 +47,7 @@ pub(crate) fn differences(plan: &Plan) -> Vec<String> {
 /// with the target's credit, and a `Read` ends when its data has arrived. If the workload requests a flush after every
 /// transfer, only UCX performs it.
 fn end_of_sample(transport: &TransportSpec, transfer: &TransferWorkload) -> Option<&'static str> {
-    if transfer.flush {
+    if transfer.is_flushed() {
         return Some(match transport {
             TransportSpec::Ucx(_) => "when the target has confirmed the message and a flush has completed",
             _ => "when the target has confirmed the message, without a flush",

@@ -1,7 +1,6 @@
 //! Validates command scenarios: placeholders, readiness, patterns and metrics, and the variants' arguments.
 
 use command_output::{LinePattern, check_pattern, same_size_text, template};
-use crds::assignment::{CommandWorkload, Workload};
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRunSpec, Command, CommandTool, MemoryKind, Metric, Scenario};
 
@@ -10,19 +9,6 @@ use super::reporter::Reporter;
 /// Cause and fix if a command has another metric.
 pub(super) const NO_METRIC: &str = "a command has only the metrics that its tool reports. Use \
                                     ReportedLatency or ReportedBandwidth";
-
-/// A command's workload.
-pub(super) fn workload(given: &Command) -> Workload {
-    Workload::Command(CommandWorkload {
-        tool: given.tool,
-        server: given.server.clone(),
-        client: given.client.clone(),
-        ready: given.ready.clone(),
-        port: given.port,
-        pattern: given.pattern.clone(),
-        timeout_seconds: given.timeout_seconds,
-    })
-}
 
 /// Reports placeholders that have no value, servers whose readiness cannot be observed, outputs that cannot be parsed,
 /// and arguments of variants that no command uses.

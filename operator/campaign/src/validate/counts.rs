@@ -12,7 +12,7 @@ fn name_with(name: &str, count: u32) -> String {
 }
 
 /// Reports a name that is too long to be followed by the largest of `counts`.
-pub(super) fn check_length(path: &str, name: &str, counts: &[u32], report: &mut Reporter) {
+pub(crate) fn check_length(path: &str, name: &str, counts: &[u32], report: &mut Reporter) {
     let largest = counts.iter().max().filter(|_| counts.len() > 1);
     let Some(longest) = largest.map(|count| name_with(name, *count)) else {
         return;
@@ -31,7 +31,7 @@ pub(super) fn check_length(path: &str, name: &str, counts: &[u32], report: &mut 
 }
 
 /// Reports two scenarios with the same name, if one of them has this name because a count was appended.
-pub(super) fn check_name(
+pub(crate) fn check_name(
     one: &ValidatedScenario,
     other: &ValidatedScenario,
     spec: &[Scenario],
@@ -58,7 +58,7 @@ pub(super) fn check_name(
 }
 
 /// One scenario for each of `counts`, in this order. `set` changes the workload to the count with an index.
-pub(super) fn expand(
+pub(crate) fn expand(
     scenario: ValidatedScenario,
     counts: &[u32],
     set: impl Fn(&mut Workload, usize),

@@ -19,7 +19,7 @@ const MIN_DURATION: Duration = Duration::from_millis(1);
 const MAX_MIN_WINDOW: Duration = Duration::from_secs(10);
 
 /// Checks `sampling.minWindow`.
-pub(super) fn check_min_window(spec: &BenchmarkRunSpec, report: &mut Reporter) {
+pub(crate) fn check_min_window(spec: &BenchmarkRunSpec, report: &mut Reporter) {
     let deadline = spec.run_policy.case_deadline_seconds;
     let max = units::Duration(MAX_MIN_WINDOW.min(pilot::max_min_window(deadline)));
     if spec.sampling.min_window > max {
@@ -34,7 +34,7 @@ pub(super) fn check_min_window(spec: &BenchmarkRunSpec, report: &mut Reporter) {
 }
 
 /// The extent of the measurement of the workload at `path`. Checks its duration.
-pub(super) fn measured(
+pub(crate) fn measured(
     path: &str,
     iterations: Option<u32>,
     duration: Option<units::Duration>,
@@ -58,7 +58,7 @@ pub(super) fn measured(
 }
 
 /// The given number of operations, or more if they would not fill the minimum window.
-pub(super) fn at_least(iterations: u32, min_window: Duration) -> Extent {
+pub(crate) fn at_least(iterations: u32, min_window: Duration) -> Extent {
     if min_window.is_zero() {
         return Extent::Iterations(iterations);
     }
@@ -69,7 +69,7 @@ pub(super) fn at_least(iterations: u32, min_window: Duration) -> Extent {
 }
 
 /// The extent of the warm-up of the workload at `path`. Checks its duration.
-pub(super) fn warmup(
+pub(crate) fn warmup(
     path: &str,
     iterations: Option<u32>,
     duration: Option<units::Duration>,
@@ -102,7 +102,7 @@ fn extent(iterations: Option<u32>, duration: Option<units::Duration>, default: u
 /// Longest likely time from the first to the last intended start of `count` samples. Exponentially distributed
 /// gaps give a standard deviation of `sqrt(count) / rate`; the time exceeds its mean by more than four standard deviations
 /// in less than 1 of 10,000 cases.
-pub(super) fn longest_schedule(count: u32, load: OpenLoop) -> Duration {
+pub(crate) fn longest_schedule(count: u32, load: OpenLoop) -> Duration {
     let count = f64::from(count);
     let margin = match load.arrivals {
         Arrivals::Poisson => 4.0 * count.sqrt(),
@@ -112,6 +112,6 @@ pub(super) fn longest_schedule(count: u32, load: OpenLoop) -> Duration {
 }
 
 /// A duration in nanoseconds.
-pub(super) fn nanos(duration: Duration) -> u64 {
+pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -49,7 +49,7 @@ impl fmt::Display for Problems {
 impl std::error::Error for Problems {}
 
 /// Cause and fix if a duration is too short to measure, or longer than the longest case allows.
-pub(super) fn duration_bounds(given: Duration, min: Duration, max: Duration) -> String {
+pub(crate) fn duration_bounds(given: Duration, min: Duration, max: Duration) -> String {
     format!(
         "{given} is not between {min} and {max}. The maximum is half of the longest case, so that warm-up and \
          measurement both finish in time. Choose another duration"

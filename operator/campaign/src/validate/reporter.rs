@@ -6,17 +6,17 @@ use super::problem::{Problem, ProblemKind, Problems};
 
 /// Collects a run's problems.
 #[derive(Debug, Default)]
-pub(super) struct Reporter(Vec<Problem>);
+pub(crate) struct Reporter(Vec<Problem>);
 
 impl Reporter {
     /// Reports a problem with its cause and fix, unless it has already been reported, for example for another rate of the
     /// same sweep.
-    pub(super) fn add(&mut self, path: impl Into<String>, message: impl Into<String>) {
+    pub(crate) fn add(&mut self, path: impl Into<String>, message: impl Into<String>) {
         self.add_kind(path, message, ProblemKind::Other);
     }
 
     /// Reports a problem of a certain kind, unless it has already been reported.
-    pub(super) fn add_kind(
+    pub(crate) fn add_kind(
         &mut self,
         path: impl Into<String>,
         message: impl Into<String>,
@@ -33,7 +33,7 @@ impl Reporter {
     }
 
     /// Reports a name that is not `what`, such as a variant. The names in `known` are valid.
-    pub(super) fn unknown_name(&mut self, path: &str, name: &str, what: &str, known: &[String]) {
+    pub(crate) fn unknown_name(&mut self, path: &str, name: &str, what: &str, known: &[String]) {
         let suggestion = did_you_mean(name, known.iter().map(String::as_str));
         let message = match known {
             [] => format!("`{name}` is not {what}, and there is none. Remove it"),
@@ -47,7 +47,7 @@ impl Reporter {
     }
 
     /// Replaces the path of every problem. Problems that are then identical are reported once.
-    pub(super) fn with_paths(self, path: impl Fn(&str) -> String) -> Self {
+    pub(crate) fn with_paths(self, path: impl Fn(&str) -> String) -> Self {
         let mut renamed = Self::default();
         for problem in self.0 {
             renamed.add_kind(path(&problem.path), problem.message, problem.kind);
@@ -55,16 +55,16 @@ impl Reporter {
         renamed
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(super) fn into_problems(self) -> Problems {
+    pub(crate) fn into_problems(self) -> Problems {
         Problems(self.0)
     }
 
     /// Reports every name in a list that an earlier entry already has. `field` is the path of the list.
-    pub(super) fn unique_names<'a>(&mut self, field: &str, names: impl IntoIterator<Item = &'a str>) {
+    pub(crate) fn unique_names<'a>(&mut self, field: &str, names: impl IntoIterator<Item = &'a str>) {
         let mut seen: Vec<&str> = Vec::new();
         for (index, name) in names.into_iter().enumerate() {
             if let Some(first) = seen.iter().position(|known| *known == name) {

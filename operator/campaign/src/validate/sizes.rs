@@ -6,15 +6,15 @@ use crds::v1alpha1::Rpc;
 use super::reporter::Reporter;
 
 /// Maximum message size: the largest RDMA write that an EFA device supports.
-pub(super) const MAX_SIZE_BYTES: u64 = 1 << 30;
+pub(crate) const MAX_SIZE_BYTES: u64 = 1 << 30;
 /// Maximum size of a tensor, which is not transferred over a fabric.
-pub(super) const MAX_TENSOR_BYTES: u64 = 64 << 30;
+pub(crate) const MAX_TENSOR_BYTES: u64 = 64 << 30;
 /// Fix for a size or payload that a list contains twice.
 const REMOVE_ONE: &str =
     "is in the list twice. Remove one; `spec.sampling.rounds` sets the number of repetitions";
 
 /// Returns the valid `sizes` of the workload at `path`, in bytes, and reports the others.
-pub(super) fn check(path: &str, given: &[Size], max: u64, report: &mut Reporter) -> Vec<u64> {
+pub(crate) fn check(path: &str, given: &[Size], max: u64, report: &mut Reporter) -> Vec<u64> {
     let mut sizes = Vec::new();
     for (index, size) in given.iter().copied().enumerate() {
         let problem = if !(1..=max).contains(&size.bytes()) {
@@ -33,7 +33,7 @@ pub(super) fn check(path: &str, given: &[Size], max: u64, report: &mut Reporter)
 
 /// Returns the sizes, in bytes, of the payloads of `given`, the calls at `path`. Reports duplicates, and payloads that no message
 /// can contain if the calls are `over_transport`.
-pub(super) fn payloads(path: &str, given: &Rpc, over_transport: bool, report: &mut Reporter) -> Vec<u64> {
+pub(crate) fn payloads(path: &str, given: &Rpc, over_transport: bool, report: &mut Reporter) -> Vec<u64> {
     let mut sizes = Vec::new();
     for (index, payload) in given.payloads.iter().copied().enumerate() {
         let bytes = payload.size().bytes();

@@ -23,10 +23,7 @@ pub(super) fn check(
 ) {
     let (field, sizes) = (workload.field(), workload.sizes().len());
     if sizes > 1 {
-        let list = match workload {
-            ScenarioWorkload::Rpc(_) => "payloads",
-            _ => "sizes",
-        };
+        let list = workload.sizes_field();
         report.add(
             format!("{path}.{field}.{list}"),
             format!(

@@ -1,6 +1,6 @@
 //! Tests the defaults, and the rejection of mistakes that the schema cannot detect.
 
-use crds::assignment::{Extent, Workload};
+use crds::assignment::{Extent, TransferMode, Workload};
 use crds::striping::{NIXL_THRESHOLD_BYTES, StripingPolicy};
 use crds::v1alpha1::{Arrivals, BenchmarkRun, Direction, MemoryKind, Metric, TransferOperation};
 
@@ -165,22 +165,18 @@ fn starway_scenarios_have_the_suite_defaults() {
         .scenarios
         .iter()
         .filter_map(|scenario| match &scenario.assignment.workload {
-            Workload::Transfer(transfer) => Some((
-                transfer.window,
-                transfer.batch,
-                transfer.flush,
-                transfer.ping,
-                transfer.direction,
-            )),
+            Workload::Transfer(transfer) => {
+                Some((transfer.window, transfer.batch, transfer.mode, transfer.direction))
+            }
             _ => None,
         })
         .collect();
     let one_way = Direction::Unidirectional;
     let expected = [
-        (1, 1, true, false, one_way),
-        (64, 64, false, false, one_way),
-        (4, 1, false, true, Direction::Bidirectional),
-        (64, 1, false, false, one_way),
+        (1, 1, TransferMode::Flushed, one_way),
+        (64, 64, TransferMode::Plain, one_way),
+        (4, 1, TransferMode::WithPings, Direction::Bidirectional),
+        (64, 1, TransferMode::Plain, one_way),
     ];
     assert_eq!(transfers, expected);
 }
@@ -198,6 +194,10 @@ fn segment_transfer_has_the_benchmark_defaults() {
         other => panic!("not a transfer: {other:?}"),
     };
     let (read_workload, mix_workload) = (workload(read), workload(mix));
+    let segments = |read_back| TransferMode::Segments {
+        read_back,
+        second_memory: None,
+    };
     assert_eq!(read.sizes, [64 << 10]);
     assert_eq!(read.primary, Metric::Throughput);
     assert_eq!(
@@ -209,18 +209,17 @@ fn segment_transfer_has_the_benchmark_defaults() {
         (16, 16, 4)
     );
     assert_eq!(
-        (read_workload.operation, read_workload.read_back),
-        (TransferOperation::Read, false)
+        (read_workload.operation, read_workload.mode),
+        (TransferOperation::Read, segments(false))
     );
     assert_eq!(read_workload.measured, Extent::DurationNanos(10_000_000_000));
     assert_eq!(read_workload.warmup, Extent::Iterations(160));
     assert_eq!(
-        (mix_workload.operation, mix_workload.read_back),
-        (TransferOperation::Write, true)
+        (mix_workload.operation, mix_workload.mode),
+        (TransferOperation::Write, segments(true))
     );
     // Each batch of writes is followed by a batch of reads.
     assert_eq!(mix_workload.warmup, Extent::Iterations(24));
-    assert!(read_workload.segments && mix_workload.segments);
 }
 
 #[test]

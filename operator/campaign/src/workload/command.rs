@@ -1,12 +1,26 @@
 //! Rules of benchmark commands.
 
-use crds::assignment::CommandWorkload;
-use crds::v1alpha1::Metric;
+use crds::assignment::{CommandWorkload, Workload};
+use crds::v1alpha1::{Command, Metric};
 
-use super::{Speed, WorkloadRules};
+use super::{Context, GivenWorkload, Speed, WorkloadRules};
 
 /// Assumed time of one run: a few seconds, which matches the defaults of most tools.
 const RUN_SECONDS: f64 = 2.0;
+
+impl GivenWorkload for Command {
+    fn workload(&self, _context: &mut Context<'_>) -> Workload {
+        Workload::Command(CommandWorkload {
+            tool: self.tool,
+            server: self.server.clone(),
+            client: self.client.clone(),
+            ready: self.ready.clone(),
+            port: self.port,
+            pattern: self.pattern.clone(),
+            timeout_seconds: self.timeout_seconds,
+        })
+    }
+}
 
 impl WorkloadRules for CommandWorkload {
     fn latency_name(&self) -> &'static str {
@@ -31,6 +45,10 @@ impl WorkloadRules for CommandWorkload {
     }
 
     fn repeats_operations(&self) -> bool {
+        false
+    }
+
+    fn has_target_memory(&self) -> bool {
         false
     }
 }

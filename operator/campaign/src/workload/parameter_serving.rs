@@ -1,5 +1,7 @@
 //! Rules of parameter serving.
 
+mod given;
+
 use crds::assignment::{Extent, ServingWorkload};
 
 use super::rules::add;
@@ -46,6 +48,15 @@ impl WorkloadRules for ServingWorkload {
     }
 
     fn repeats_operations(&self) -> bool {
+        false
+    }
+
+    fn has_target_memory(&self) -> bool {
+        false
+    }
+
+    /// Every version is verified before it is used.
+    fn has_integrity_pass(&self) -> bool {
         false
     }
 

@@ -1,8 +1,19 @@
 //! Rules of ping-pongs.
 
-use crds::assignment::PingPongWorkload;
+use crds::assignment::{PingPongWorkload, Workload};
+use crds::v1alpha1::PingPong;
 
-use super::{Speed, WorkloadRules};
+use super::{Context, GivenWorkload, Speed, WorkloadRules};
+
+impl GivenWorkload for PingPong {
+    fn workload(&self, context: &mut Context<'_>) -> Workload {
+        Workload::PingPong(PingPongWorkload {
+            operation: self.operation,
+            measured: context.measured(self.iterations, self.duration),
+            warmup: context.warmup(self.warmup, self.warmup_duration),
+        })
+    }
+}
 
 impl WorkloadRules for PingPongWorkload {
     fn latency_name(&self) -> &'static str {

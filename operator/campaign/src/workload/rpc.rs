@@ -1,8 +1,48 @@
 //! Rules of calls.
 
-use crds::assignment::RpcWorkload;
+use std::time::Duration;
 
-use super::{Speed, WorkloadRules};
+use crds::assignment::{Extent, RpcWorkload, Workload};
+use crds::v1alpha1::{Load, Rpc};
+
+use super::{Context, GivenWorkload, Speed, WorkloadRules};
+use crate::validate::{durations, sizes};
+
+impl GivenWorkload for Rpc {
+    fn workload(&self, context: &mut Context<'_>) -> Workload {
+        let largest = self.payloads.iter().map(|payload| payload.size().bytes()).max();
+        let open_loop = self.load.map(Load::lowest);
+        if let Some(open_loop) = open_loop {
+            let longest = durations::longest_schedule(self.iterations(), open_loop);
+            if longest > Duration::from_secs(self.timeout_seconds.into()) {
+                let message = format!(
+                    "{iterations} samples at {rate} samples/s can last up to {longest:.1?}, which \
+                     `timeoutSeconds` ({timeout}) does not allow. Use fewer iterations, a higher rate or a \
+                     longer timeout",
+                    iterations = self.iterations(),
+                    rate = open_loop.rate,
+                    timeout = self.timeout_seconds
+                );
+                context.add("load", message);
+            }
+        }
+        Workload::Rpc(RpcWorkload {
+            pattern: self.pattern,
+            hops: self.hops(),
+            message_bytes: largest.filter(|_| context.calls_over_transport).unwrap_or(0),
+            gpu: None,
+            timeout_seconds: self.timeout_seconds,
+            open_loop,
+            measured: Extent::Iterations(self.iterations()),
+            warmup: Extent::Iterations(self.warmup()),
+        })
+    }
+
+    fn valid_sizes(&self, context: &mut Context<'_>) -> Vec<u64> {
+        let path = context.workload_path();
+        sizes::payloads(&path, self, context.calls_over_transport, context.report)
+    }
+}
 
 impl WorkloadRules for RpcWorkload {
     fn latency_name(&self) -> &'static str {
@@ -31,6 +71,10 @@ impl WorkloadRules for RpcWorkload {
 
     /// A call can have several messages with a payload.
     fn posts_only_payload(&self) -> bool {
+        false
+    }
+
+    fn has_target_memory(&self) -> bool {
         false
     }
 

@@ -79,6 +79,16 @@ pub trait WorkloadRules: WorkloadProperties {
         true
     }
 
+    /// Whether the target can use another kind of memory than the initiator.
+    fn has_target_memory(&self) -> bool {
+        true
+    }
+
+    /// Whether every byte can be verified before the measured rounds, or the data path be logged instead.
+    fn has_integrity_pass(&self) -> bool {
+        true
+    }
+
     /// Whether the results have tables of their own.
     fn has_own_tables(&self) -> bool {
         false

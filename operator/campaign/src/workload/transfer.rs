@@ -1,9 +1,66 @@
 //! Rules of transfers.
 
-use crds::assignment::{TransferWorkload, WorkloadProperties};
-use crds::v1alpha1::{Metric, TransferOperation};
+use crds::assignment::{TransferWorkload, Workload, WorkloadProperties};
+use crds::units;
+use crds::v1alpha1::{Direction, Load, ManyToMany, Metric, Transfer, TransferOperation};
 
-use super::{Speed, WorkloadRules};
+use super::flows::{OPEN_LOOP, check_threads};
+use super::{Context, GivenWorkload, Speed, WorkloadRules};
+use crate::validate::reporter::Reporter;
+
+impl GivenWorkload for Transfer {
+    fn workload(&self, context: &mut Context<'_>) -> Workload {
+        if self.load.is_some() && self.batch != 1 {
+            let batch = self.batch;
+            context.add(
+                "batch",
+                format!(
+                    "in an open loop, every transfer has its own intended start, so {batch} transfers cannot \
+                     be posted together. Remove `batch` or `load`"
+                ),
+            );
+        }
+        let (iterations, duration) = match context.many_to_many {
+            Some(_) => {
+                let default = units::Duration(context.flow_duration());
+                (None, self.duration.or(Some(default)))
+            }
+            None => (self.iterations, self.duration),
+        };
+        let measured = context.measured(iterations, duration);
+        Workload::Transfer(TransferWorkload {
+            batch: self.batch,
+            threads: self.threads,
+            direction: self.direction,
+            buffers: self.buffers,
+            open_loop: self.load.map(Load::lowest),
+            warmup: context.warmup(self.warmup, self.warmup_duration),
+            ..TransferWorkload::new(self.operation, self.window, measured)
+        })
+    }
+
+    fn check_flows(&self, path: &str, pattern: ManyToMany, report: &mut Reporter) {
+        let mut add = |field: &str, message: &str| report.add(format!("{path}.{field}"), message);
+        if self.direction != Direction::Unidirectional {
+            add(
+                "direction",
+                "if `spec.placement.pattern` is ManyToMany, only senders post transfers. Use `direction: \
+                 Unidirectional` or `pattern: Pairwise`",
+            );
+        }
+        if self.load.is_some() {
+            add("load", OPEN_LOOP);
+        }
+        if self.iterations.is_some() {
+            add(
+                "iterations",
+                "if `spec.placement.pattern` is ManyToMany, all flows must be active for the same time, but a \
+                 fast flow would complete this number of transfers before the others. Use `duration`",
+            );
+        }
+        check_threads(format!("{path}.threads"), self.threads, pattern, report);
+    }
+}
 
 impl WorkloadRules for TransferWorkload {
     fn latency_name(&self) -> &'static str {
@@ -36,7 +93,7 @@ impl WorkloadRules for TransferWorkload {
 
     /// A read moves the bytes to the side that posts it. If written memory is read back, reads move half of the bytes.
     fn expected_bytes(&self, initiator: Vec<u64>, target: Vec<u64>) -> [Vec<u64>; 2] {
-        if self.read_back {
+        if self.reads_back() {
             let one_way: Vec<u64> = initiator.iter().map(|bytes| bytes / 2).collect();
             return [one_way.clone(), one_way];
         }

@@ -12,16 +12,17 @@ use crate::immediate::Signal;
 use crate::scenario::case::{Case, Role};
 use crate::scenario::check::finish;
 use crate::scenario::engine::Engine;
+use crate::scenario::program::Checked;
 use crate::transport::Transport;
 
 /// Executes the command with logging. Returns the report on this side's log, and the lines that name the
 /// data path.
-pub(in crate::scenario) fn observe<T: Transport>(
+pub(super) fn observe<T: Transport>(
     engine: &mut Engine<'_, T>,
     case: &Case<'_>,
     workload: &CommandWorkload,
     facts: &FabricFacts,
-) -> Result<(IntegrityReport, Vec<String>), CaseFailure> {
+) -> Result<Checked, CaseFailure> {
     engine.synchronize()?;
     let arguments = execution::arguments(case, workload, facts)?;
     let trace = Trace::new(&case.arm.name, &case.scenario.name, &arguments);

@@ -19,7 +19,6 @@ use crate::scenario::geometry::Geometry;
 use crate::scenario::inbox::Inbox;
 use crate::scenario::incoming::Incoming;
 use crate::scenario::outgoing::Outgoing;
-use crate::scenario::parameter_serving::Publication;
 use crate::scenario::ping_state::PingState;
 use crate::scenario::waiting::IdleWaiter;
 use crate::transport::{Region, Transport};
@@ -45,8 +44,6 @@ pub struct Setup<'a> {
     pub polling: Polling,
     /// Facts that the library reports about the endpoints.
     pub facts: FabricFacts,
-    /// Versions that a parameter serving case publishes.
-    pub publication: Option<&'a Publication>,
 }
 
 impl<'a, T: Transport> Engine<'a, T> {
@@ -99,10 +96,8 @@ impl<'a, T: Transport> Engine<'a, T> {
             setup.layout,
             rails as u64,
         );
-        // If the parameters do not use the fabric, only the publication times are written, and these writes are not
-        // measured.
-        let serving = case.scenario.workload.serving();
-        if serving.is_none_or(|serving| serving.delivery.uses_fabric()) {
+        // If the measured operations do not use the library, its posts, such as those of publication times, are not measured.
+        if case.scenario.workload.uses_library(case.arm.channel) {
             thread
                 .transport
                 .check_operation(peer.peer, geometry.operation)

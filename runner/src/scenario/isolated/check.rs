@@ -1,7 +1,7 @@
 //! Integrity pass for processes on the initiator's machine. If the payload is in shared memory, page accounting must
 //! show that both processes have mapped the same pages.
 
-use crds::record::{CaseFailure, FailureReason, IntegrityReport};
+use crds::record::{CaseFailure, FailureReason};
 use crds::v1alpha1::RpcChannel;
 
 use super::wait_asleep;
@@ -10,6 +10,7 @@ use crate::measure::deadline::Deadline;
 use crate::scenario::case::Role;
 use crate::scenario::check::finish;
 use crate::scenario::engine::{Engine, failure};
+use crate::scenario::program::Checked;
 use crate::transport::Transport;
 
 /// Number of checked samples. If the payload is larger than `MAX_REPEATED_BYTES`, only one sample is checked.
@@ -18,9 +19,6 @@ const SAMPLES: u64 = 2;
 const MAX_REPEATED_BYTES: u64 = 64 << 20;
 /// Maximum sum of a shared payload's proportional set sizes over both processes, as a multiple of the payload size.
 const MAX_COPIES: f64 = 1.01;
-
-/// Report of one side, and the evidence of sharing.
-pub(in crate::scenario) type Checked = (IntegrityReport, Vec<String>);
 
 /// Executes `verify` on the initiator, and passes it the deadline of the case. The target's report is empty, because no payload
 /// arrives there.

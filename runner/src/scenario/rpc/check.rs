@@ -10,10 +10,11 @@ use crate::integrity::Verifier;
 use crate::measure::deadline::Deadline;
 use crate::scenario::case::{Case, Role};
 use crate::scenario::engine::data_seed;
-use crate::scenario::isolated::{Checked, check_sharing, mapped_on_gpu, samples};
+use crate::scenario::isolated::{check_sharing, mapped_on_gpu, samples};
+use crate::scenario::program::Checked;
 
 /// Checks the calls of a case before `deadline`. Returns the initiator's report, and the evidence of sharing.
-pub(in crate::scenario) fn check(
+pub(super) fn check(
     workload: &RpcWorkload,
     case: &Case<'_>,
     deadline: Deadline,

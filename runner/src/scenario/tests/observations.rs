@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crds::assignment::{TransferWorkload, Workload};
+use crds::assignment::{TransferMode, TransferWorkload, Workload};
 use crds::v1alpha1::{Direction, TransferOperation};
 
 use super::fixture::{BASELINE, Pair, transfer};
@@ -14,7 +14,7 @@ const STALL: Duration = Duration::from_millis(100);
 fn with_pings(iterations: u32) -> Pair {
     let workload = Workload::Transfer(TransferWorkload {
         direction: Direction::Bidirectional,
-        ping: true,
+        mode: TransferMode::WithPings,
         ..transfer(TransferOperation::Send, 4, 1, iterations)
     });
     Pair::new(workload, BASELINE, 1, 4096)
@@ -22,7 +22,7 @@ fn with_pings(iterations: u32) -> Pair {
 
 fn run_flushed(iterations: u32) -> Pair {
     let workload = Workload::Transfer(TransferWorkload {
-        flush: true,
+        mode: TransferMode::Flushed,
         ..transfer(TransferOperation::Send, 1, 1, iterations)
     });
     Pair::new(workload, BASELINE, 1, 4096)

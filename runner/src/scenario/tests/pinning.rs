@@ -1,6 +1,6 @@
 //! Tests of the CPUs to which the measuring threads are pinned.
 
-use crds::assignment::{Assignment, Extent, RpcWorkload, TransferWorkload, Workload};
+use crds::assignment::{Assignment, Extent, RpcWorkload, TransferMode, TransferWorkload, Workload};
 use crds::v1alpha1::{ManyToMany, MemoryKind, PingPongOperation, Polling, RpcPattern, TransferOperation};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
@@ -71,7 +71,13 @@ fn segment_threads_are_distributed_across_nodes_and_their_memory_is_checked() {
     let open = |segments: bool| {
         let workload = TransferWorkload {
             threads: 4,
-            segments,
+            mode: match segments {
+                true => TransferMode::Segments {
+                    read_back: false,
+                    second_memory: None,
+                },
+                false => TransferMode::Plain,
+            },
             ..transfer(TransferOperation::Read, 1, 1, 1)
         };
         let scenario = Pair::new(Workload::Transfer(workload), BASELINE, 1, 64).scenario;

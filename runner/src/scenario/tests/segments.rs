@@ -1,7 +1,7 @@
 //! Tests of batches between segments: the life cycle of a batch, the reads that follow writes, and the faults that the
 //! integrity pass detects.
 
-use crds::assignment::{ArmAssignment, Extent, TransferWorkload, Workload};
+use crds::assignment::{ArmAssignment, Extent, TransferMode, TransferWorkload, Workload};
 use crds::record::IntegrityReport;
 use crds::v1alpha1::MemoryKind;
 use crds::v1alpha1::TransferOperation::{self, Read, Write};
@@ -14,10 +14,22 @@ use crate::transport::Region;
 const SIZE: u64 = 4096;
 
 fn workload(operation: TransferOperation, read_back: bool, batch: u32, threads: u32) -> TransferWorkload {
+    with_memory(operation, read_back, None, batch, threads)
+}
+
+fn with_memory(
+    operation: TransferOperation,
+    read_back: bool,
+    second_memory: Option<MemoryKind>,
+    batch: u32,
+    threads: u32,
+) -> TransferWorkload {
     TransferWorkload {
         threads,
-        read_back,
-        segments: true,
+        mode: TransferMode::Segments {
+            read_back,
+            second_memory,
+        },
         warmup: Extent::Iterations(4 * batch),
         ..transfer(operation, batch, batch, 40 * batch)
     }
@@ -56,10 +68,7 @@ fn half_of_the_measured_transfers_are_read_back() {
 fn a_segment_may_have_two_kinds_of_memory() {
     for threads in [2, 3, 5] {
         for (operation, read_back) in [(Read, false), (Write, false), (Write, true)] {
-            let workload = TransferWorkload {
-                second_memory: Some(MemoryKind::SharedMemory),
-                ..workload(operation, read_back, 3, threads)
-            };
+            let workload = with_memory(operation, read_back, Some(MemoryKind::SharedMemory), 3, threads);
             let mut pair = Pair::new(Workload::Transfer(workload), BASELINE, 2, 1 << 17);
             for endpoints in [&pair.initiator, &pair.target] {
                 let kinds = endpoints.threads.iter().map(|thread| {
@@ -91,10 +100,7 @@ fn a_segment_may_have_two_kinds_of_memory() {
 #[ignore = "run by memory::tests::gpu"]
 fn a_segment_with_dram_and_vram_uses_all_gpus() {
     for (operation, read_back) in [(Read, false), (Write, false), (Write, true)] {
-        let workload = TransferWorkload {
-            second_memory: Some(MemoryKind::Cuda),
-            ..workload(operation, read_back, 3, 5)
-        };
+        let workload = with_memory(operation, read_back, Some(MemoryKind::Cuda), 3, 5);
         let mut pair = Pair::new(Workload::Transfer(workload), BASELINE, 2, 1 << 17);
         for endpoints in [&pair.initiator, &pair.target] {
             let memory = &endpoints.facts().memory;

@@ -5,9 +5,9 @@
 
 use crds::record::CaseFailure;
 
-use super::budget::Budget;
-use super::engine::Engine;
 use crate::measure::recorder::Recorder;
+use crate::scenario::budget::Budget;
+use crate::scenario::engine::Engine;
 use crate::transport::Transport;
 
 /// Recorders for the measured transfers.

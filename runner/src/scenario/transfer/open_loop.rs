@@ -7,10 +7,10 @@
 
 use crds::record::{CaseFailure, OpenLoopReport};
 
-use super::budget::Budget;
-use super::engine::Engine;
-use super::schedule::Schedule;
 use crate::measure::clock;
+use crate::scenario::budget::Budget;
+use crate::scenario::engine::Engine;
+use crate::scenario::schedule::Schedule;
 use crate::transport::Transport;
 
 /// Posts as many transfers as `budget` allows; the first intended start is `first`. Returns when all transfers are

@@ -4,11 +4,11 @@ use crds::assignment::Extent;
 use crds::record::CaseFailure;
 use crds::v1alpha1::TransferOperation;
 
-use super::{check_landing, fill_source};
+use super::poster::run_transfers;
 use crate::immediate::Signal;
 use crate::scenario::case::{Case, Role};
+use crate::scenario::check::{check_landing, fill_source};
 use crate::scenario::engine::Engine;
-use crate::scenario::transfer::run_transfers;
 use crate::transport::Transport;
 
 /// Checks `total` transfers posted by the side with role `poster`. Returns the number of transfers that arrived at

@@ -23,16 +23,16 @@
 use crds::assignment::{Extent, TransferWorkload};
 use crds::record::{CaseFailure, FailureReason};
 
-use super::case::Role;
-use super::case_protocol::Work;
-use super::engine::{Engine, failure};
-use super::phases::Phases;
-use super::ping::PingRecorders;
-use super::thread_report::{ThreadMeasurement, ThreadWindow};
-use super::transfer::run_transfers;
+use super::poster::run_transfers;
 use crate::immediate::Signal;
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
+use crate::scenario::case::Role;
+use crate::scenario::case_protocol::Work;
+use crate::scenario::engine::{Engine, failure};
+use crate::scenario::phases::Phases;
+use crate::scenario::ping::PingRecorders;
+use crate::scenario::thread_report::{ThreadMeasurement, ThreadWindow};
 use crate::transport::Transport;
 
 /// Work of one thread that posts while other threads post.
@@ -144,7 +144,7 @@ impl<'a> SimultaneousPoster<'a> {
     /// Creates the work of one thread of a bidirectional transfer on the side with this role, and allocates the memory
     /// for its samples.
     pub fn for_direction(workload: &TransferWorkload, role: Role) -> Self {
-        let pings = (workload.ping && role == Role::Initiator).then(PingRecorders::new);
+        let pings = (workload.sends_pings() && role == Role::Initiator).then(PingRecorders::new);
         Self::new(workload, Coordination::Sides(AnnouncedPhases::default()), pings)
     }
 
@@ -158,7 +158,7 @@ impl<'a> SimultaneousPoster<'a> {
             measured: workload.measured,
             coordination,
             recorder: Some(Recorder::new(workload.measured)),
-            is_pinging: workload.ping,
+            is_pinging: workload.sends_pings(),
             pings,
         }
     }

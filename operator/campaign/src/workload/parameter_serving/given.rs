@@ -7,12 +7,14 @@ use crds::assignment::{Delivery, MAX_DURATION, MulticastDelivery, ServingWorkloa
 use crds::units;
 use crds::v1alpha1::{ManyToMany, Multicast, ParameterServing, ServingMode};
 
-use super::problem::duration_bounds;
-use super::reporter::Reporter;
-use super::{ValidatedScenario, counts};
+use crate::validate::problem::duration_bounds;
+use crate::validate::reporter::Reporter;
+use crate::validate::{ValidatedScenario, counts};
+use crate::workload::flows::check_threads;
+use crate::workload::{Context, GivenWorkload};
 
 /// Minimum size of the parameters, in bytes.
-pub(super) const MIN_SIZE_BYTES: u64 = 4096;
+const MIN_SIZE_BYTES: u64 = 4096;
 /// Minimum period of steps.
 const MIN_STEP: Duration = Duration::from_micros(100);
 /// Minimum of all other periods.
@@ -26,79 +28,104 @@ const DATAGRAM_BYTES: std::ops::RangeInclusive<u64> = 512..=60_000;
 /// Maximum number of datagrams in a case. A worker has one bit for each.
 const MAX_DATAGRAMS: u64 = 1 << 26;
 
-/// Reports a problem with a field in `parameterServing`.
-pub(super) type Report<'a> = dyn FnMut(&str, String) + 'a;
-
-/// The workload with the first of the worker counts per pod.
-pub(super) fn workload(
-    given: &ParameterServing,
-    many_to_many: Option<ManyToMany>,
-    report: &mut Report<'_>,
-) -> Workload {
-    check_times(given, report);
-    match many_to_many {
-        Some(pattern) if given.workers.is_some() => {
-            let receivers = pattern.receivers;
-            report(
-                "workers",
-                format!(
-                    "if `spec.placement.pattern` is ManyToMany, the workers of a trainer run in the pods of \
-                     all {receivers} receivers. Use `workersPerNode` or `pattern: Pairwise`"
-                ),
-            );
-        }
-        None if given.workers_per_node.is_some() => {
-            report(
-                "workersPerNode",
-                "all workers of a trainer run in one pod, because `spec.placement.pattern` is not \
-                 ManyToMany. Use `workers`, or `pattern: ManyToMany` with `senders: 1` and one receiver for \
-                 each node"
-                    .to_owned(),
-            );
-        }
-        Some(_) | None => {}
-    }
-    for (index, size) in given.sizes.iter().enumerate() {
-        if (1..MIN_SIZE_BYTES).contains(&size.bytes()) {
-            let min = units::Size(MIN_SIZE_BYTES);
-            report(
-                &format!("sizes[{index}]"),
-                format!("{size} is less than {min}, the minimum size of parameters. Use a larger size"),
-            );
-        }
-    }
-    let delivery = match given.mode {
-        ServingMode::Filesystem => {
-            let directory = given.directory.clone().unwrap_or_default();
-            if !directory.starts_with('/') {
-                report(
-                    "directory",
-                    format!("`{directory}` is not an absolute path. Use a path that starts with /"),
+impl GivenWorkload for ParameterServing {
+    /// The workload with the first of the worker counts per pod.
+    fn workload(&self, context: &mut Context<'_>) -> Workload {
+        check_times(self, context);
+        match context.many_to_many {
+            Some(pattern) if self.workers.is_some() => {
+                let receivers = pattern.receivers;
+                context.add(
+                    "workers",
+                    format!(
+                        "if `spec.placement.pattern` is ManyToMany, the workers of a trainer run in the pods of \
+                         all {receivers} receivers. Use `workersPerNode` or `pattern: Pairwise`"
+                    ),
                 );
             }
-            Delivery::Filesystem { directory }
+            None if self.workers_per_node.is_some() => {
+                context.add(
+                    "workersPerNode",
+                    "all workers of a trainer run in one pod, because `spec.placement.pattern` is not \
+                     ManyToMany. Use `workers`, or `pattern: ManyToMany` with `senders: 1` and one receiver for \
+                     each node"
+                        .to_owned(),
+                );
+            }
+            Some(_) | None => {}
         }
-        ServingMode::Multicast => {
-            let multicast = given.multicast.clone().unwrap_or_default();
-            Delivery::Multicast(delivery(given, &multicast, report))
+        for (index, size) in self.sizes.iter().enumerate() {
+            if (1..MIN_SIZE_BYTES).contains(&size.bytes()) {
+                let min = units::Size(MIN_SIZE_BYTES);
+                context.add(
+                    &format!("sizes[{index}]"),
+                    format!("{size} is less than {min}, the minimum size of parameters. Use a larger size"),
+                );
+            }
         }
-        ServingMode::Push => Delivery::Push,
-        ServingMode::Pull => Delivery::Pull,
-    };
-    Workload::ParameterServing(ServingWorkload {
-        delivery,
-        workers: given
-            .workers_in_pod(many_to_many.is_some())
-            .first()
-            .copied()
-            .unwrap_or(1),
-        push_nanos: nanos(given.push_period),
-        pull_nanos: nanos(given.pull_period),
-        post_nanos: nanos(given.post_period),
-        step_nanos: nanos(given.step_period),
-        max_version: given.max_version,
-        max_time_nanos: nanos(given.max_time),
-    })
+        let delivery = match self.mode {
+            ServingMode::Filesystem => {
+                let directory = self.directory.clone().unwrap_or_default();
+                if !directory.starts_with('/') {
+                    context.add(
+                        "directory",
+                        format!("`{directory}` is not an absolute path. Use a path that starts with /"),
+                    );
+                }
+                Delivery::Filesystem { directory }
+            }
+            ServingMode::Multicast => {
+                let multicast = self.multicast.clone().unwrap_or_default();
+                Delivery::Multicast(delivery(self, &multicast, context))
+            }
+            ServingMode::Push => Delivery::Push,
+            ServingMode::Pull => Delivery::Pull,
+        };
+        Workload::ParameterServing(ServingWorkload {
+            delivery,
+            workers: self
+                .workers_in_pod(context.many_to_many.is_some())
+                .first()
+                .copied()
+                .unwrap_or(1),
+            push_nanos: nanos(self.push_period),
+            pull_nanos: nanos(self.pull_period),
+            post_nanos: nanos(self.post_period),
+            step_nanos: nanos(self.step_period),
+            max_version: self.max_version,
+            max_time_nanos: nanos(self.max_time),
+        })
+    }
+
+    fn set_largest(&self, workload: &mut Workload, context: &Context<'_>) {
+        let in_pod = self.workers_in_pod(context.many_to_many.is_some());
+        if let (Workload::ParameterServing(serving), Some(workers)) = (workload, in_pod.iter().max()) {
+            serving.workers = *workers;
+        }
+    }
+
+    /// One scenario for each worker count, in spec order.
+    fn expand(&self, scenario: ValidatedScenario, context: &mut Context<'_>) -> Vec<ValidatedScenario> {
+        let totals = total_workers(self, context.many_to_many);
+        let in_pod = self.workers_in_pod(context.many_to_many.is_some());
+        counts::check_length(context.path, &scenario.assignment.name, &totals, context.report);
+        counts::expand(scenario, &totals, |workload, index| {
+            if let (Workload::ParameterServing(serving), Some(workers)) = (workload, in_pod.get(index)) {
+                serving.workers = *workers;
+            }
+        })
+    }
+
+    fn check_flows(&self, path: &str, pattern: ManyToMany, report: &mut Reporter) {
+        for (index, workers) in self.workers_in_pod(true).iter().enumerate() {
+            check_threads(
+                format!("{path}.workersPerNode[{index}]"),
+                *workers,
+                pattern,
+                report,
+            );
+        }
+    }
 }
 
 /// A period in nanoseconds. A period of 0 has already been reported.
@@ -106,7 +133,7 @@ fn nanos(period: units::Duration) -> u64 {
     u64::try_from(period.0.as_nanos()).unwrap_or(u64::MAX).max(1)
 }
 
-fn check_times(given: &ParameterServing, report: &mut Report<'_>) {
+fn check_times(given: &ParameterServing, context: &mut Context<'_>) {
     let max_time = given.max_time.0;
     let longest = MAX_DURATION;
     let fields = [
@@ -138,13 +165,13 @@ fn check_times(given: &ParameterServing, report: &mut Report<'_>) {
                     "{given} is not between {min} and {max}. Use a period that is not longer than `maxTime`"
                 )
             };
-            report(field, message);
+            context.add(field, message);
         }
     }
     let step = given.step_period.0.max(MIN_STEP);
     let steps = max_time.as_nanos() / step.as_nanos();
     if steps > MAX_STEPS {
-        report(
+        context.add(
             "stepPeriod",
             format!(
                 "`maxTime` contains {steps} steps, more than {MAX_STEPS}. Use longer steps or a shorter \
@@ -154,14 +181,14 @@ fn check_times(given: &ParameterServing, report: &mut Report<'_>) {
     }
 }
 
-fn delivery(given: &ParameterServing, multicast: &Multicast, report: &mut Report<'_>) -> MulticastDelivery {
+fn delivery(given: &ParameterServing, multicast: &Multicast, context: &mut Context<'_>) -> MulticastDelivery {
     if !multicast
         .group
         .parse()
         .is_ok_and(|group: Ipv4Addr| group.is_multicast())
     {
         let value = &multicast.group;
-        report(
+        context.add(
             "multicast.group",
             format!(
                 "`{value}` is not an IPv4 multicast address. Use an address from 224.0.0.0 to 239.255.255.255"
@@ -171,7 +198,7 @@ fn delivery(given: &ParameterServing, multicast: &Multicast, report: &mut Report
     if let Some(value) = &multicast.interface
         && value.parse::<Ipv4Addr>().is_err()
     {
-        report(
+        context.add(
             "multicast.interface",
             format!("`{value}` is not an IPv4 address. Use the address of an interface, such as 10.0.0.5"),
         );
@@ -179,7 +206,7 @@ fn delivery(given: &ParameterServing, multicast: &Multicast, report: &mut Report
     if let Some(value) = &multicast.relay
         && value.parse::<SocketAddrV4>().is_err()
     {
-        report(
+        context.add(
             "multicast.relay",
             format!("`{value}` is not an IPv4 address with a port. Use a value such as 10.0.0.5:17772"),
         );
@@ -190,7 +217,7 @@ fn delivery(given: &ParameterServing, multicast: &Multicast, report: &mut Report
             units::Size(*DATAGRAM_BYTES.start()),
             units::Size(*DATAGRAM_BYTES.end()),
         );
-        report(
+        context.add(
             "multicast.datagram",
             format!("{size} is not between {min} and {max}. Use a payload that fits into a datagram"),
         );
@@ -199,14 +226,14 @@ fn delivery(given: &ParameterServing, multicast: &Multicast, report: &mut Report
         let datagrams = largest.div_ceil(size.bytes()) * u64::from(given.max_version);
         if datagrams > MAX_DATAGRAMS {
             let max = MAX_DATAGRAMS;
-            report(
+            context.add(
                 "maxVersion",
                 format!("{datagrams} datagrams are more than {max}. Use fewer versions or larger datagrams"),
             );
         }
     }
     if multicast.rate.is_some_and(|rate| rate.bytes() == 0) {
-        report(
+        context.add(
             "multicast.rate",
             "a rate of 0 sends nothing. Use a higher rate, or remove `rate` for no limit".to_owned(),
         );
@@ -226,22 +253,4 @@ fn total_workers(given: &ParameterServing, many_to_many: Option<ManyToMany>) -> 
     let pods = many_to_many.map_or(1, |pattern| pattern.receivers);
     let in_pod = given.workers_in_pod(many_to_many.is_some()).iter();
     in_pod.map(|workers| workers.saturating_mul(pods)).collect()
-}
-
-/// One scenario for each worker count in `given`, in spec order.
-pub(super) fn expand(
-    path: &str,
-    scenario: ValidatedScenario,
-    given: &ParameterServing,
-    many_to_many: Option<ManyToMany>,
-    report: &mut Reporter,
-) -> Vec<ValidatedScenario> {
-    let totals = total_workers(given, many_to_many);
-    let in_pod = given.workers_in_pod(many_to_many.is_some());
-    counts::check_length(path, &scenario.assignment.name, &totals, report);
-    counts::expand(scenario, &totals, |workload, index| {
-        if let (Workload::ParameterServing(serving), Some(workers)) = (workload, in_pod.get(index)) {
-            serving.workers = *workers;
-        }
-    })
 }

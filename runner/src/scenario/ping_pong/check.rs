@@ -3,13 +3,13 @@
 use crds::record::CaseFailure;
 use crds::v1alpha1::TransferOperation;
 
-use super::{check_landing, fill_source};
 use crate::scenario::case::{Case, Role};
+use crate::scenario::check::{check_landing, fill_source};
 use crate::scenario::engine::Engine;
 use crate::transport::Transport;
 
 /// Checks `total` messages and their echoes. Returns the number of messages that arrived at this side.
-pub(super) fn check<T: Transport>(
+pub(in crate::scenario) fn check<T: Transport>(
     engine: &mut Engine<'_, T>,
     case: &Case<'_>,
     total: u64,

@@ -4,12 +4,12 @@
 use crds::assignment::Extent;
 use crds::record::CaseFailure;
 
-use super::{check_landing, fill_source, poison_landing, verify_landing};
+use super::poster::run_transfers;
+use super::read_back;
 use crate::immediate::Signal;
 use crate::scenario::case::{Case, Role};
+use crate::scenario::check::{check_landing, fill_source, poison_landing, verify_landing};
 use crate::scenario::engine::Engine;
-use crate::scenario::read_back;
-use crate::scenario::transfer::run_transfers;
 use crate::transport::Transport;
 
 /// Checks `total` writes and the same number of reads. Returns the number of transfers that arrived at this side.
