@@ -49,7 +49,7 @@ async fn run_waits_for_the_quota_of_the_devices_that_it_claims() {
     // Kueue writes the usage after the admission.
     until(|| async {
         let usage = [GPUS, NICS].map(|devices| queues.usage(devices));
-        (usage == ["2", "2"]).then_some(())
+        (usage == ["2", "2"].map(|total| Some(total.to_owned()))).then_some(())
     })
     .await;
 

@@ -186,12 +186,12 @@ spec:
         until_within(TIMEOUT, || async { self.is_released().then_some(()) }).await;
     }
 
-    /// Returns the amount of a resource that admitted Jobs hold.
-    pub fn usage(&self, resource: &str) -> String {
+    /// Returns the amount of a resource that admitted Jobs hold; `None` if Kueue has not written the usage yet.
+    pub fn usage(&self, resource: &str) -> Option<String> {
         let status = self.get(&["clusterqueue", &self.namespace])["status"].take();
-        let resources = status["flavorsUsage"][0]["resources"].as_array().unwrap();
-        let found = resources.iter().find(|one| one["name"] == resource).unwrap();
-        found["total"].as_str().unwrap().to_owned()
+        let resources = status["flavorsUsage"][0]["resources"].as_array()?;
+        let found = resources.iter().find(|one| one["name"] == resource)?;
+        found["total"].as_str().map(str::to_owned)
     }
 
     /// Waits until Kueue gives a reason that contains `part` for not admitting a Job. Returns the reason.
