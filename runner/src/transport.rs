@@ -71,6 +71,26 @@ pub struct OpenConfig {
     pub counts_protocols: bool,
 }
 
+impl OpenConfig {
+    /// Configuration for polling, with one peer, `depth` posts in flight, and the system libraries and devices that the
+    /// transport selects.
+    pub fn polled(spec: TransportSpec, depth: usize) -> Self {
+        Self {
+            spec,
+            rails: Vec::new(),
+            library: None,
+            inject_bytes: None,
+            depth,
+            uses_wait: false,
+            device_memory: false,
+            location: None,
+            rank: 0,
+            peers: 1,
+            counts_protocols: false,
+        }
+    }
+}
+
 /// Addresses that a peer uses to connect to this side: the endpoint name of each rail, as packed by the transport.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

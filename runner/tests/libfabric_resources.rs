@@ -22,17 +22,8 @@ fn endpoints_release_resources_and_posts_do_not_allocate() {
             vec!["127.0.0.1".to_owned()]
         };
         resources::check::<Libfabric>(&OpenConfig {
-            spec: TransportSpec::Libfabric(Spec { provider, rails: 1 }),
             rails,
-            library: None,
-            inject_bytes: None,
-            depth: 16,
-            uses_wait: false,
-            device_memory: false,
-            location: None,
-            rank: 0,
-            peers: 1,
-            counts_protocols: false,
+            ..OpenConfig::polled(TransportSpec::Libfabric(Spec { provider, rails: 1 }), 16)
         });
     }
 }

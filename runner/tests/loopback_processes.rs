@@ -54,17 +54,8 @@ impl Side {
         stream.set_nodelay(true).unwrap();
         let mut stream = BufReader::new(stream);
         let mut transport = Loopback::open(&OpenConfig {
-            spec: TransportSpec::Loopback(LoopbackSpec { rails: RAILS as u32 }),
-            rails: Vec::new(),
-            library: None,
-            inject_bytes: None,
-            depth: 16,
             uses_wait: true,
-            device_memory: false,
-            location: None,
-            rank: 0,
-            peers: 1,
-            counts_protocols: false,
+            ..OpenConfig::polled(TransportSpec::Loopback(LoopbackSpec { rails: RAILS as u32 }), 16)
         })
         .unwrap();
         let memory = Memory::allocate(kind, BUFFER_BYTES).unwrap();

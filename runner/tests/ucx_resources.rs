@@ -17,17 +17,8 @@ fn endpoints_release_resources_and_posts_do_not_allocate() {
         (UcxTransport::Sm, vec![]),
     ] {
         resources::check::<Ucx>(&OpenConfig {
-            spec: TransportSpec::Ucx(Spec::new(vec![transport], 1)),
             rails,
-            library: None,
-            inject_bytes: None,
-            depth: 16,
-            uses_wait: false,
-            device_memory: false,
-            location: None,
-            rank: 0,
-            peers: 1,
-            counts_protocols: false,
+            ..OpenConfig::polled(TransportSpec::Ucx(Spec::new(vec![transport], 1)), 16)
         });
     }
 }

@@ -25,17 +25,8 @@ const EMPTY: Completion = Completion {
 
 fn open<T: Transport>(spec: &TransportSpec) -> (T, T::Region) {
     let mut transport = T::open(&OpenConfig {
-        spec: spec.clone(),
-        rails: Vec::new(),
-        library: None,
         inject_bytes: Some(LENGTH),
-        depth: 64,
-        uses_wait: false,
-        device_memory: false,
-        location: None,
-        rank: 0,
-        peers: 1,
-        counts_protocols: false,
+        ..OpenConfig::polled(spec.clone(), 64)
     })
     .unwrap();
     let memory = Memory::allocate(MemoryKind::Heap, 4096).unwrap();

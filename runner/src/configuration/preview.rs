@@ -20,17 +20,8 @@ pub fn preview(
     names: Vec<String>,
 ) -> Vec<VariableFacts> {
     let config = OpenConfig {
-        spec: transport.clone(),
-        rails: Vec::new(),
         library,
-        inject_bytes: None,
-        depth: 16,
-        uses_wait: false,
-        device_memory: false,
-        location: None,
-        rank: 0,
-        peers: 1,
-        counts_protocols: false,
+        ..OpenConfig::polled(transport.clone(), 16)
     };
     let at = ArmRank {
         arm: "preview",

@@ -35,17 +35,8 @@ fn open_transport(
     memory: Option<Arc<Memory>>,
 ) -> Result<String, CaseFailure> {
     let config = OpenConfig {
-        spec: spec.clone(),
-        rails: Vec::new(),
-        library: None,
-        inject_bytes: None,
-        depth: 16,
-        uses_wait: false,
         device_memory: memory.is_some(),
-        location: None,
-        rank: 0,
-        peers: 1,
-        counts_protocols: false,
+        ..OpenConfig::polled(spec.clone(), 16)
     };
     let at = ArmRank {
         arm: "probe",

@@ -67,19 +67,7 @@ pub const DEPTH: usize = 64;
 
 /// Configuration for polling, with one peer and the devices that the transport selects.
 pub fn config(spec: TransportSpec) -> OpenConfig {
-    OpenConfig {
-        spec,
-        rails: Vec::new(),
-        library: None,
-        inject_bytes: None,
-        depth: DEPTH,
-        uses_wait: false,
-        device_memory: false,
-        location: None,
-        rank: 0,
-        peers: 1,
-        counts_protocols: false,
-    }
+    OpenConfig::polled(spec, DEPTH)
 }
 
 const POSTED: CompletionKind = CompletionKind::Posted { token: 0 };

@@ -1,6 +1,7 @@
 //! Checks and errors that all transports share. Performs no I/O.
 
 use super::{EndpointAddresses, OpenConfig, Rail, RemoteRegion, TransportError};
+use crate::memory::Memory;
 use crds::record::FailureReason;
 use std::fmt::Display;
 
@@ -61,13 +62,30 @@ pub fn on_rail(rail: Rail, error: impl Into<TransportError>) -> TransportError {
     }
 }
 
+/// Adds a possible cause to an error.
+#[cold]
+pub fn with_cause(error: impl Into<TransportError>, cause: impl Display) -> TransportError {
+    let error = error.into();
+    TransportError {
+        message: format!("{}; {cause}", error.message),
+        ..error
+    }
+}
+
 /// Adds the most common cause to an error for `bytes` bytes of memory that the library rejected.
 pub fn may_exceed_locked_memory(error: impl Into<TransportError>, bytes: usize) -> TransportError {
-    let mut error = error.into();
-    error.message += &format!(
-        "; registering {bytes} bytes may exceed the locked-memory limit (ulimit -l), which the container runtime sets"
+    let cause = format!(
+        "registering {bytes} bytes may exceed the locked-memory limit (ulimit -l), which the container runtime sets"
     );
-    error
+    with_cause(error, cause)
+}
+
+/// Adds the most common cause to an error for `memory` that the library rejected: `gpu_cause` if it is GPU memory.
+pub fn cannot_register(error: impl Into<TransportError>, memory: &Memory, gpu_cause: &str) -> TransportError {
+    match memory.is_device() {
+        true => with_cause(error, gpu_cause),
+        false => may_exceed_locked_memory(error, memory.length()),
+    }
 }
 
 /// Checks the number of posts in flight.

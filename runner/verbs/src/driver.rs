@@ -8,7 +8,7 @@ use crate::shared::Shared;
 use crate::{close, open};
 use crds::record::{FabricFacts, FailureReason};
 use runner::memory::Memory;
-use runner::transport::failures::{may_exceed_locked_memory, refused};
+use runner::transport::failures::{cannot_register, refused, with_cause};
 use runner::transport::rail_set::{Abilities, Armed, OpenedRails, RailDriver, RegisteredMemory};
 use runner::transport::{
     CallNames, CompletionKind, OpenConfig, Operation, PackedKey, Peer, Post, PostError, RemoteKey,
@@ -72,24 +72,17 @@ impl RailDriver for Rail {
             lid,
         };
         self.connect_pair(pair, numbers, connection).map_err(|error| {
-            let mut failure = TransportError::from(error);
-            failure.message += &format!(
-                "; the peer's address is {}, which this device's network must be able to reach",
-                std::net::Ipv6Addr::from(theirs.gid).to_canonical()
-            );
-            failure
+            let address = std::net::Ipv6Addr::from(theirs.gid).to_canonical();
+            let cause =
+                format!("the peer's address is {address}, which this device's network must be able to reach");
+            with_cause(error, cause)
         })
     }
 
     fn register(&mut self, _shared: &Shared, memory: &Arc<Memory>) -> Result<RailRegion, TransportError> {
-        self.register_memory(memory).map_err(|error| {
-            if !memory.is_device() {
-                return may_exceed_locked_memory(error, memory.length());
-            }
-            let mut failure = TransportError::from(error);
-            failure.message += "; registering GPU memory requires the nvidia-peermem module";
-            failure
-        })
+        let gpu_cause = "registering GPU memory requires the nvidia-peermem module";
+        self.register_memory(memory)
+            .map_err(|error| cannot_register(error, memory, gpu_cause))
     }
 
     fn registration_method(_memory: &Memory) -> &'static str {

@@ -7,7 +7,7 @@ use super::ffi::{Rail, RailRegion, RemoteTarget};
 use super::rules::packing;
 use super::{close, discovery, open};
 use crate::memory::Memory;
-use crate::transport::failures::{may_exceed_locked_memory, provider_mismatch, refused};
+use crate::transport::failures::{cannot_register, provider_mismatch, refused, with_cause};
 use crate::transport::rail_set::{Abilities, Armed, OpenedRails, Prepare, RailDriver, RegisteredMemory};
 use crate::transport::{
     CompletionKind, MAX_ADDRESS_BYTES, MAX_KEY_BYTES, OpenConfig, Operation, PackedKey, Peer, Post,
@@ -50,12 +50,8 @@ impl RailDriver for Rail {
     ) -> Result<Peer, TransportError> {
         let metadata = packing::unpack(spec.backend, name, MAX_ADDRESS_BYTES, "agent metadata")
             .map_err(|message| refused(Self::CONNECT, message))?;
-        self.add_peer(metadata).map_err(|error| {
-            let mut failure = TransportError::from(error);
-            failure.message += "; the peer cannot be reached over the backend's devices, or uses a different NIXL \
-                                release";
-            failure
-        })
+        let cause = "the peer cannot be reached over the backend's devices, or uses a different NIXL release";
+        self.add_peer(metadata).map_err(|error| with_cause(error, cause))
     }
 
     fn register(&mut self, spec: &Nixl, memory: &Arc<Memory>) -> Result<RailRegion, TransportError> {
@@ -70,16 +66,10 @@ impl RailDriver for Rail {
         let region = self.register_memory(Arc::clone(memory), |location, metadata| {
             packing::pack_region(spec.backend, location, metadata)
         });
-        region.map_err(|error| {
-            if !memory.is_device() {
-                return may_exceed_locked_memory(error, memory.length());
-            }
-            let mut failure = TransportError::from(error);
-            failure.message += "; the backend may have been unable to load its CUDA modules, which need the CUDA driver \
-                                (libcuda.so.1) and the CUDA runtime of the major version that NIXL was built for \
-                                (libcudart.so.12 for nixl-cu12)";
-            failure
-        })
+        let gpu_cause = "the backend may have been unable to load its CUDA modules, which need the CUDA driver \
+                         (libcuda.so.1) and the CUDA runtime of the major version that NIXL was built for \
+                         (libcudart.so.12 for nixl-cu12)";
+        region.map_err(|error| cannot_register(error, memory, gpu_cause))
     }
 
     fn registration_method(_memory: &Memory) -> &'static str {
