@@ -10,7 +10,7 @@ use kube::config::{InferConfigError, KubeconfigError};
 use kube::core::Status;
 use kube::{Client, Config};
 
-use crate::cause::root_cause;
+use crate::cause::{innermost, root_cause};
 
 /// What to do if there is no usable configuration.
 const SET_KUBECONFIG: &str =
@@ -137,10 +137,7 @@ pub fn describe_config(error: &InferConfigError) -> String {
 
 /// Cause of a request without a response, in the words of the operating system where it is one of its errors.
 fn transport_cause(error: &kube::Error) -> String {
-    let mut innermost: &(dyn Error + 'static) = error;
-    while let Some(deeper) = innermost.source() {
-        innermost = deeper;
-    }
+    let innermost = innermost(error);
     match innermost.downcast_ref::<io::Error>() {
         Some(error) => cause(error),
         None => innermost.to_string(),
