@@ -50,6 +50,15 @@ pub enum RenderError {
 }
 
 impl RenderError {
+    /// There is no CSV of a comparison.
+    pub(super) const CSV_OF_COMPARISON: Self = Self::NoSuchReport {
+        reason: "a comparison of two runs has no CSV report",
+    };
+    /// There are no metrics of a comparison.
+    pub(super) const METRICS_OF_COMPARISON: Self = Self::NoSuchReport {
+        reason: "a comparison of two runs has no metrics",
+    };
+
     /// A writer failed.
     pub(super) fn failed(error: impl std::error::Error) -> Self {
         Self::Failed {

@@ -178,6 +178,14 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
         evidence_lines: &summary.evidence_lines,
         warnings: &summary.warnings,
     };
-    let text = serde_json::to_string_pretty(&document)?;
+    text(&document)
+}
+
+/// Formats `document` with indentation, escaped hidden characters and a final newline.
+///
+/// # Errors
+/// Returns an error if serialization fails, which does not happen when writing to memory.
+pub(super) fn text(document: &impl Serialize) -> Result<String, serde_json::Error> {
+    let text = serde_json::to_string_pretty(document)?;
     Ok(format!("{}\n", printable_json(&text)))
 }

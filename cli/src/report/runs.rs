@@ -3,7 +3,6 @@
 use campaign::compare_runs::{Difference, FinishedRun, RunComparison, unreported_properties};
 use campaign::distinct::distinct;
 use campaign::format;
-use crds::printable::printable_json;
 use crds::v1alpha1::{InconclusiveReason, Verdict};
 use serde_json::json;
 
@@ -11,7 +10,7 @@ use super::document::{
     Banner, Block, Cell, Column, Detail, Fact, ResultClass, ResultText, Row, Section, Table, Test,
     TestOutcome, VALIDITY,
 };
-use super::{Document, RenderError, Subject, labels};
+use super::{Document, RenderError, Subject, json, labels};
 
 /// Comparison of two runs.
 #[derive(Clone, Copy, Debug)]
@@ -190,18 +189,15 @@ impl Subject for ComparedRuns<'_> {
             "differences": self.differences, "unreported": unreported_properties(self.first, self.second),
             "comparisons": self.comparisons,
         });
-        let text = serde_json::to_string_pretty(&document).map_err(RenderError::failed)?;
-        Ok(format!("{}\n", printable_json(&text)))
+        json::text(&document).map_err(RenderError::failed)
     }
 
     fn csv(&self) -> Result<String, RenderError> {
-        let reason = "a comparison of two runs has no CSV report";
-        Err(RenderError::NoSuchReport { reason })
+        Err(RenderError::CSV_OF_COMPARISON)
     }
 
     fn openmetrics(&self) -> Result<String, RenderError> {
-        let reason = "a comparison of two runs has no metrics";
-        Err(RenderError::NoSuchReport { reason })
+        Err(RenderError::METRICS_OF_COMPARISON)
     }
 }
 

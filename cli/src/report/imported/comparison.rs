@@ -2,14 +2,13 @@
 
 use campaign::compare::metric_name;
 use campaign::format;
-use crds::printable::printable_json;
 use serde_json::{Value, json};
 
 use super::{NO_VERDICT, difference_text, format_values, no_gate, not_controlled, properties};
 use crate::imported::{NOT_CONTROLLED, NOT_CONTROLLED_SHORT, Origin, Pair, Side, SideValue};
 use crate::report::csv::unit;
 use crate::report::document::{Column, Document, Fact, Row, Section, Table};
-use crate::report::{RenderError, Subject};
+use crate::report::{RenderError, Subject, json};
 
 /// Comparison of two runs, at least one of which is imported.
 #[derive(Clone, Copy, Debug)]
@@ -69,18 +68,15 @@ impl Subject for UncontrolledComparison<'_> {
     }
 
     fn json(&self) -> Result<String, RenderError> {
-        let text = serde_json::to_string_pretty(&value(self)).map_err(RenderError::failed)?;
-        Ok(format!("{}\n", printable_json(&text)))
+        json::text(&value(self)).map_err(RenderError::failed)
     }
 
     fn csv(&self) -> Result<String, RenderError> {
-        let reason = "a comparison of two runs has no CSV report";
-        Err(RenderError::NoSuchReport { reason })
+        Err(RenderError::CSV_OF_COMPARISON)
     }
 
     fn openmetrics(&self) -> Result<String, RenderError> {
-        let reason = "a comparison of two runs has no metrics";
-        Err(RenderError::NoSuchReport { reason })
+        Err(RenderError::METRICS_OF_COMPARISON)
     }
 }
 

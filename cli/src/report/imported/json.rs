@@ -1,10 +1,10 @@
 //! JSON report of an imported run.
 
-use crds::printable::printable_json;
 use serde_json::json;
 
 use crate::imported::{ImportedRun, NOT_CONTROLLED, NOT_CONTROLLED_SHORT};
 use crate::report::csv::unit;
+use crate::report::json;
 
 /// Renders the report as JSON with a final newline.
 ///
@@ -51,5 +51,5 @@ pub(super) fn render(run: &ImportedRun) -> Result<String, serde_json::Error> {
         "reported": run.reported,
         "warnings": run.warnings,
     });
-    Ok(format!("{}\n", printable_json(&format!("{document:#}"))))
+    json::text(&document)
 }
