@@ -9,3 +9,4 @@ mod json_difference;
 mod local;
 mod machines;
 pub mod report;
+mod shell;

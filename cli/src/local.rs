@@ -25,7 +25,7 @@ mod variables;
 
 pub(crate) use error::ExecuteError;
 pub(crate) use execute::StopReason;
-pub(crate) use executor::{Executor, StartedWorker};
+pub(crate) use executor::{Executor, Input, StartedWorker};
 pub(crate) use interrupt::Interrupt;
 pub(crate) use lines::bounded_line;
 pub(crate) use output::{RECORDS_FILE, RunDirectory};

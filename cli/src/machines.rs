@@ -9,6 +9,7 @@ mod executor;
 mod facts;
 mod host;
 mod launcher;
+mod parallel;
 mod prepare;
 mod runner_file;
 mod script;

@@ -1,6 +1,5 @@
 //! `fabricbench run`: runs campaigns on this machine.
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use campaign::compare_runs::FinishedRun;
@@ -21,6 +20,7 @@ use crate::local::{
 use crate::machines::{Host, Launcher, Machines};
 use crate::report::text::TextOptions;
 use crate::report::{Format, Report, html, text};
+use crate::shell;
 
 /// Run every BenchmarkRun in a file on this machine, or on the machines given with --worker, one after another.
 ///
@@ -109,7 +109,8 @@ impl Run {
             return Ok(());
         }
         Err(Failure::invalid_input(format!(
-            "{}: run {} has {needed} workers, but --worker is given {given} times. Give it once for each worker, or set              spec.placement.workers",
+            "{}: run {} has {needed} workers, but --worker is given {given} times. Give it once for each worker, or set \
+             spec.placement.workers",
             self.input.file.display(),
             planned.plan.run
         )))
@@ -292,7 +293,7 @@ fn print_result(run: &LocalRun, ended: &RunResult, machines: &[String]) -> Resul
     let words: Vec<_> = words
         .iter()
         .chain(machines)
-        .map(|word| shell_word(word))
+        .map(|word| shell::word(word))
         .collect();
     Err(Failure::incomplete(format!(
         "{why}\nMeasured blocks are kept. Continue with: {}",
@@ -323,12 +324,6 @@ fn nothing_to_resume(directory: &Path, planned: &[PlannedRun]) -> String {
         directory.display(),
         names.join(" or ")
     )
-}
-
-/// Quotes `word` for a shell if necessary.
-fn shell_word(word: &str) -> Cow<'_, str> {
-    // A path or an argument cannot contain the NUL character, which is the only one that cannot be quoted.
-    shlex::try_quote(word).unwrap_or(Cow::Borrowed(word))
 }
 
 /// Directory name of a run. The schema allows only names without path separators.
@@ -381,16 +376,4 @@ pub(super) fn reject_images(planned: &PlannedRun, file: &Path) -> Result<(), Fai
          settings with {instead}.env",
         file.display()
     )))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quotes_paths_for_a_shell() {
-        let path = "it's \"mine\"/run.json";
-        assert_eq!(shlex::split(&shell_word(path)).unwrap(), [path]);
-        assert_eq!(shell_word("out/run.json"), "out/run.json");
-    }
 }

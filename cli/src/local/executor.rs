@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, ChildStdin};
+use std::sync::Arc;
 
 use campaign::plan::Plan;
 use crds::assignment::{Assignment, RankBinding, Rendezvous};
@@ -39,9 +40,17 @@ pub(crate) trait Executor {
         Vec::new()
     }
 
+    /// Name of the machine of a worker, if it is not this one.
+    fn host(&self, _rank: u32) -> Option<&str> {
+        None
+    }
+
     /// Name of a worker in messages.
     fn name(&self, rank: u32) -> String {
-        format!("worker {rank}")
+        match self.host(rank) {
+            Some(host) => format!("worker {rank} ({host})"),
+            None => format!("worker {rank}"),
+        }
     }
 }
 
@@ -53,6 +62,14 @@ pub(crate) struct StartedWorker {
     pub(crate) stdout: Option<Box<dyn Read + Send>>,
     /// Its standard error.
     pub(crate) stderr: StderrTail,
-    /// Standard input of a worker on another machine, which stops at its end. A worker on this machine stops with a signal.
-    pub(crate) stdin: Option<ChildStdin>,
+    /// Input of a worker on another machine, which stops at its end. A worker on this machine stops with a signal.
+    pub(crate) input: Option<Input>,
+}
+
+/// Input of a worker on another machine.
+pub(crate) struct Input {
+    /// Its standard input.
+    pub(crate) stdin: ChildStdin,
+    /// What is written first.
+    pub(crate) first: Arc<[u8]>,
 }

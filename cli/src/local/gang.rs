@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, Read, Write};
-use std::process::{Child, ChildStdin};
+use std::process::Child;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crds::record::MAX_LINE_BYTES;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::event::Event;
-use super::executor::StartedWorker;
+use super::executor::{Input, StartedWorker};
 use super::lines::bounded_line;
 use super::stderr_tail::StderrTail;
 
@@ -190,7 +190,7 @@ impl Worker {
             child,
             stdout,
             stderr,
-            stdin,
+            input,
         } = started;
         let group = Pid::from_child(&child);
         if let Some(pipe) = stdout {
@@ -203,16 +203,22 @@ impl Worker {
             group,
             running: true,
             stderr,
-            is_heard: stdin.is_some(),
-            lifeline: stdin.map(keep_open),
+            is_heard: input.is_some(),
+            lifeline: input.map(keep_open),
         }
     }
 }
 
-/// Writes an empty line to `stdin` every [`HEARTBEAT`], until the returned sender is dropped.
-fn keep_open(mut stdin: ChildStdin) -> Sender<()> {
+/// Writes `input`, and then an empty line every [`HEARTBEAT`] until the returned sender is dropped. If the worker has exited,
+/// its exit status and its standard error say why.
+fn keep_open(input: Input) -> Sender<()> {
+    let Input { mut stdin, first } = input;
     let (sender, receiver) = channel();
     thread::spawn(move || {
+        if stdin.write_all(&first).is_err() {
+            return;
+        }
+        drop(first);
         while let Err(RecvTimeoutError::Timeout) = receiver.recv_timeout(HEARTBEAT) {
             if stdin.write_all(b"\n").is_err() {
                 return;
@@ -267,7 +273,7 @@ mod tests {
         let worker = StartedWorker {
             stdout: Some(Box::new(child.stdout.take().unwrap())),
             stderr: StderrTail::follow(child.stderr.take().unwrap(), "rank 0".to_owned()),
-            stdin: None,
+            input: None,
             child,
         };
         let (sender, receiver) = event_channel();

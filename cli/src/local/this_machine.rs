@@ -75,7 +75,7 @@ impl ThisMachine {
                 .take()
                 .map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
             stderr: stderr.ok_or_else(|| io::Error::other("no standard error"))?,
-            stdin: None,
+            input: None,
             child,
         })
     }

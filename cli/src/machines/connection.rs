@@ -2,32 +2,33 @@
 
 use std::io::{BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::script::MARKER;
-use crate::local::{Interrupt, StderrTail, bounded_line};
+use crate::local::{Input, Interrupt, StartedWorker, StderrTail, bounded_line};
 
 /// Maximum time from the start of a launcher to the first line of its script.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
-/// Maximum number of lines that are skipped before the script's first line: a banner, or output of the shell's start files.
-const MAX_BANNER_LINES: usize = 1000;
+/// Maximum number of lines that are kept of a script's output, or skipped before its first line: a banner, or output of the
+/// shell's start files.
+const MAX_LINES: usize = 1000;
 /// Maximum length of a line, in bytes.
 const MAX_LINE_BYTES: usize = 4096;
 /// Interval at which a wait looks for a signal to this process.
 const TICK: Duration = Duration::from_millis(100);
-/// Maximum time to read the standard error of a launcher that has exited.
-const STDERR_TIMEOUT: Duration = Duration::from_secs(1);
+/// Maximum time for a launcher that has closed its output to exit, and to read its standard error.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A shell that runs its script on another machine. It is killed when this value is dropped.
+/// A shell that runs its script on another machine.
 pub(super) struct Connection {
-    child: Option<Child>,
-    stderr: StderrTail,
-    stdin: Option<ChildStdin>,
-    stdout: Option<BufReader<ChildStdout>>,
+    launched: Launched,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
 }
 
 impl Connection {
@@ -53,42 +54,40 @@ impl Connection {
         else {
             return Err("the launcher has no standard streams".to_owned());
         };
-        let mut connection = Self {
+        let mut launched = Launched {
             child: Some(child),
             stderr: StderrTail::follow(stderr, host.to_owned()),
-            stdin: None,
-            stdout: None,
         };
         // If the launcher has exited, its output says why.
         let _ = stdin.write_all(script.as_bytes()).and_then(|()| stdin.flush());
-        connection.stdin = Some(stdin);
         let (sender, receiver) = channel();
         thread::spawn(move || {
             let mut reader = BufReader::new(stdout);
-            let found = skip_to_marker(&mut reader);
-            // The send fails only if the caller no longer waits.
-            let _ = sender.send(found.then_some(reader));
-        });
-        let deadline = Instant::now() + timeout;
-        loop {
-            match receiver.recv_timeout(TICK) {
-                Ok(Some(reader)) => {
-                    connection.stdout = Some(reader);
-                    return Ok(connection);
-                }
-                Ok(None) | Err(RecvTimeoutError::Disconnected) => return Err(connection.early_end(&launcher)),
-                Err(RecvTimeoutError::Timeout) if interrupt.is_signaled() => {
-                    return Err("interrupted while the launcher was starting a shell".to_owned());
-                }
-                Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
-                Err(RecvTimeoutError::Timeout) => {
-                    return Err(format!(
-                        "no shell answered through {launcher} within {} s{}",
-                        timeout.as_secs(),
-                        said(&connection.stderr.lines())
-                    ));
-                }
+            if skip_to_marker(&mut reader) {
+                // The send fails only if the caller no longer waits.
+                let _ = sender.send(reader);
             }
+        });
+        match receive(&receiver, timeout, interrupt) {
+            Ok(stdout) => Ok(Self {
+                launched,
+                stdin,
+                stdout,
+            }),
+            Err(NoAnswer::Ended) => {
+                drop(stdin);
+                let status = launched.wait();
+                let end = launched.describe(status);
+                Err(format!("{launcher} did not start a shell: it {end}"))
+            }
+            Err(NoAnswer::Interrupted) => {
+                Err("interrupted while the launcher was starting a shell".to_owned())
+            }
+            Err(NoAnswer::Late) => Err(format!(
+                "no shell answered through {launcher} within {} s{}",
+                timeout.as_secs(),
+                said(&launched.stderr.lines())
+            )),
         }
     }
 
@@ -98,62 +97,68 @@ impl Connection {
     /// # Errors
     /// Returns an error, without the name of the host, if the script fails or takes too long.
     pub(super) fn finish(
-        mut self,
-        input: Vec<u8>,
+        self,
+        input: Arc<[u8]>,
         timeout: Duration,
         interrupt: &Interrupt,
     ) -> Result<String, String> {
-        let deadline = Instant::now() + timeout;
-        let (Some(mut stdin), Some(mut stdout)) = (self.stdin.take(), self.stdout.take()) else {
-            return Err("the connection was closed".to_owned());
-        };
+        let Self {
+            mut launched,
+            mut stdin,
+            mut stdout,
+        } = self;
         // If the script does not read everything, it says why.
         thread::spawn(move || stdin.write_all(&input));
         let (sender, receiver) = channel();
         thread::spawn(move || {
             let mut lines = Vec::new();
             while let Some(line) = bounded_line(&mut stdout, MAX_LINE_BYTES) {
-                if lines.len() < MAX_BANNER_LINES {
+                if lines.len() < MAX_LINES {
                     lines.push(line);
                 }
             }
             let _ = sender.send(lines.join("\n"));
         });
-        loop {
-            match receiver.recv_timeout(TICK) {
-                Ok(output) => {
-                    let status = self.wait();
-                    return match status {
-                        Some(status) if status.success() => Ok(output),
-                        _ => Err(format!("{}{}", exited(status), said(&tail(&self.stderr)))),
-                    };
-                }
-                Err(_) if interrupt.is_signaled() => return Err("interrupted".to_owned()),
-                Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
-                Err(_) => return Err(format!("did not finish within {} s", timeout.as_secs())),
-            }
+        let output = receive(&receiver, timeout, interrupt).map_err(|why| match why {
+            NoAnswer::Interrupted => "interrupted".to_owned(),
+            NoAnswer::Ended | NoAnswer::Late => format!("did not finish within {} s", timeout.as_secs()),
+        })?;
+        match launched.wait() {
+            Some(status) if status.success() => Ok(output),
+            status => Err(launched.describe(status)),
         }
     }
 
-    /// Takes the connection apart: the launcher and its three streams. The caller stops the launcher.
-    pub(super) fn into_parts(
-        mut self,
-    ) -> Option<(Child, ChildStdin, impl Read + Send + 'static, StderrTail)> {
-        let (stdin, stdout) = (self.stdin.take()?, self.stdout.take()?);
-        Some((self.child.take()?, stdin, stdout, self.stderr.clone()))
+    /// The worker that the script has become, which gets `assignment`. Its standard output is kept only if it writes
+    /// records. The caller stops the launcher.
+    pub(super) fn into_worker(self, assignment: Arc<[u8]>, writes_records: bool) -> Option<StartedWorker> {
+        let Self {
+            mut launched,
+            stdin,
+            stdout,
+        } = self;
+        Some(StartedWorker {
+            child: launched.child.take()?,
+            stdout: writes_records.then(|| Box::new(stdout) as Box<dyn Read + Send>),
+            stderr: launched.stderr.clone(),
+            input: Some(Input {
+                stdin,
+                first: assignment,
+            }),
+        })
     }
+}
 
-    /// Why the launcher ended, or its output did, before the script started.
-    fn early_end(&mut self, launcher: &str) -> String {
-        let status = self.wait();
-        let said = said(&tail(&self.stderr));
-        format!("{launcher} did not start a shell: it {}{said}", exited(status))
-    }
+/// A launcher. It is killed when this value is dropped.
+struct Launched {
+    child: Option<Child>,
+    stderr: StderrTail,
+}
 
+impl Launched {
+    /// Waits briefly for the exit of a launcher that has closed its output.
     fn wait(&mut self) -> Option<ExitStatus> {
-        // The launcher has closed its output, so it exits now. A launcher that does not is killed.
-        drop(self.stdin.take());
-        let deadline = Instant::now() + STDERR_TIMEOUT;
+        let deadline = Instant::now() + EXIT_TIMEOUT;
         let child = self.child.as_mut()?;
         while Instant::now() < deadline {
             if let Some(status) = child.try_wait().ok()? {
@@ -163,9 +168,19 @@ impl Connection {
         }
         None
     }
+
+    /// How the launcher ended, with its standard error.
+    fn describe(&self, status: Option<ExitStatus>) -> String {
+        self.stderr.wait_for_end(EXIT_TIMEOUT);
+        let end = match status {
+            Some(status) => format!("ended with {status}"),
+            None => "closed its output".to_owned(),
+        };
+        end + &said(&self.stderr.lines())
+    }
 }
 
-impl Drop for Connection {
+impl Drop for Launched {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
             // Signaling a launcher that has exited fails because its process group no longer exists.
@@ -175,31 +190,42 @@ impl Drop for Connection {
     }
 }
 
+/// Why a wait ended without a value.
+enum NoAnswer {
+    /// The sender ended.
+    Ended,
+    /// This process received a signal.
+    Interrupted,
+    /// The timeout passed.
+    Late,
+}
+
+/// Waits for a value for at most `timeout`.
+fn receive<T>(receiver: &Receiver<T>, timeout: Duration, interrupt: &Interrupt) -> Result<T, NoAnswer> {
+    let deadline = Instant::now() + timeout;
+    loop {
+        match receiver.recv_timeout(TICK) {
+            Ok(value) => return Ok(value),
+            Err(RecvTimeoutError::Disconnected) => return Err(NoAnswer::Ended),
+            Err(RecvTimeoutError::Timeout) if interrupt.is_signaled() => return Err(NoAnswer::Interrupted),
+            Err(RecvTimeoutError::Timeout) if Instant::now() >= deadline => return Err(NoAnswer::Late),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
+
 /// Reads lines until [`MARKER`]. Returns whether it was found.
 fn skip_to_marker(reader: &mut BufReader<ChildStdout>) -> bool {
-    (0..MAX_BANNER_LINES)
+    (0..MAX_LINES)
         .map_while(|_| bounded_line(reader, MAX_LINE_BYTES))
         // The output of a shell's start files may not end with a newline.
         .any(|line| line.trim_end().ends_with(MARKER))
-}
-
-/// The standard error of a launcher that is about to exit.
-fn tail(stderr: &StderrTail) -> String {
-    stderr.wait_for_end(STDERR_TIMEOUT);
-    stderr.lines()
 }
 
 fn said(stderr: &str) -> String {
     match stderr.is_empty() {
         true => String::new(),
         false => format!(": {stderr}"),
-    }
-}
-
-fn exited(status: Option<ExitStatus>) -> String {
-    match status {
-        Some(status) => format!("ended with {status}"),
-        None => "closed its output".to_owned(),
     }
 }
 
@@ -219,7 +245,7 @@ mod tests {
 
     fn finish(connection: Connection, input: &str) -> Result<String, String> {
         let interrupt = Interrupt::listen().unwrap();
-        connection.finish(input.as_bytes().to_vec(), TIMEOUT, &interrupt)
+        connection.finish(input.as_bytes().into(), TIMEOUT, &interrupt)
     }
 
     #[test]

@@ -1,20 +1,21 @@
 //! Starts the workers of a run on other machines. Performs I/O.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
-use std::io::Write;
 use std::net::IpAddr;
 use std::path::Path;
-use std::thread;
+use std::sync::Arc;
 
 use campaign::plan::Plan;
 use crds::assignment::{Assignment, RankBinding, Rendezvous};
 use crds::names::ENV_LOG;
 
 use super::connection::{CONNECT_TIMEOUT, Connection};
+use super::facts::Facts;
 use super::host::Host;
 use super::launcher::Launcher;
-use super::prepare::{Preparation, PreparedHost};
+use super::parallel::{all, in_parallel};
+use super::prepare::Preparation;
 use super::runner_file::RunnerFile;
 use super::script::RunnerLocation;
 use crate::local::{ExecuteError, Executor, Interrupt, StartedWorker};
@@ -25,13 +26,23 @@ const RENDEZVOUS_SECONDS: u32 = 90;
 /// connections.
 const PORTS: std::ops::Range<u16> = 21_000..32_000;
 
-/// Machines on which the workers of a run are started, in the order of their ranks.
+/// Machines on which the workers of a run are started.
 pub(crate) struct Machines {
-    hosts: Vec<(Host, PreparedHost)>,
+    /// The workers, in the order of their ranks.
+    workers: Vec<Worker>,
+    /// Names of the machines to which the runner was copied.
+    copied_to: Vec<String>,
     launcher: Launcher,
     location: RunnerLocation,
     /// First port at which worker 0 listens.
     first_port: u16,
+}
+
+/// Where a worker runs.
+struct Worker {
+    host: Host,
+    /// Address at which the other workers reach it.
+    address: String,
 }
 
 impl Machines {
@@ -59,30 +70,28 @@ impl Machines {
             interrupt,
         };
         // A machine can have several workers.
-        let distinct: BTreeMap<&str, &Host> = hosts.iter().map(|host| (host.name.as_str(), host)).collect();
-        let prepared: BTreeMap<&str, _> = thread::scope(|scope| {
-            let started: Vec<_> = distinct
-                .into_iter()
-                .map(|(name, host)| (name, scope.spawn(|| preparation.prepare(host))))
-                .collect();
-            let joined = started.into_iter().map(|(name, thread)| {
-                let failed = |_| Err(format!("{name}: the thread that prepared it failed"));
-                (name, thread.join().unwrap_or_else(failed))
+        let names: BTreeSet<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
+        let facts = all(in_parallel(names.iter().copied(), |name| preparation.look(name)))?;
+        let facts: BTreeMap<&str, Facts> = names.into_iter().zip(facts).collect();
+        let workers = all(hosts.iter().filter_map(|host| {
+            let address = facts.get(host.name.as_str())?.address(host);
+            let worker = address.map(|address| Worker {
+                host: host.clone(),
+                address,
             });
-            joined.collect()
-        });
-        let errors: Vec<String> = prepared.values().filter_map(|host| host.clone().err()).collect();
-        if !errors.is_empty() {
-            return Err(errors);
-        }
-        let hosts = hosts.iter().filter_map(|host| {
-            let prepared = prepared.get(host.name.as_str())?.clone().ok()?;
-            Some((host.clone(), prepared))
-        });
-        let hosts: Vec<_> = hosts.collect();
-        check_addresses(&hosts)?;
+            Some(worker.map_err(|error| format!("{}: {error}", host.name)))
+        }))?;
+        check_addresses(&workers)?;
+        let lack_it = facts
+            .iter()
+            .filter(|(_, facts)| facts.digest.as_ref() != Some(&runner.digest));
+        let lack_it: Vec<&str> = lack_it.map(|(name, _)| *name).collect();
+        all(in_parallel(lack_it.iter().copied(), |name| {
+            preparation.copy(name)
+        }))?;
         Ok(Self {
-            hosts,
+            workers,
+            copied_to: lack_it.into_iter().map(str::to_owned).collect(),
             launcher: launcher.clone(),
             location,
             first_port: PORTS.start + (std::process::id() % u32::from(PORTS.end - PORTS.start)) as u16,
@@ -90,19 +99,15 @@ impl Machines {
     }
 
     /// Names of the machines to which the runner was copied.
-    pub(crate) fn copied_to(&self) -> Vec<&str> {
-        let copied = self.hosts.iter().filter(|(_, prepared)| prepared.was_copied);
-        let mut names: Vec<_> = copied.map(|(host, _)| host.name.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        names
+    pub(crate) fn copied_to(&self) -> &[String] {
+        &self.copied_to
     }
 
     fn start_worker(
         &self,
         rank: u32,
         host: &Host,
-        assignment: &[u8],
+        assignment: Arc<[u8]>,
         interrupt: &Interrupt,
     ) -> Result<StartedWorker, String> {
         let log = env::var(ENV_LOG).ok();
@@ -111,26 +116,15 @@ impl Machines {
             .work(rank, log.as_deref().map(|level| (ENV_LOG, level)));
         let mut shell = self.launcher.shell(&host.name);
         let name = format!("rank {rank} ({})", host.name);
-        let opened = Connection::open(&mut shell, &name, &script, CONNECT_TIMEOUT, interrupt);
-        let parts = opened.map(Connection::into_parts);
-        let Some((child, mut stdin, stdout, stderr)) = parts? else {
-            return Err("the connection was closed".to_owned());
-        };
-        // If the worker has exited, its exit status and its standard error say why.
-        let _ = stdin.write_all(assignment);
-        Ok(StartedWorker {
-            child,
-            // The other workers write nothing to it.
-            stdout: (rank == 0).then(|| Box::new(stdout) as Box<dyn std::io::Read + Send>),
-            stderr,
-            stdin: Some(stdin),
-        })
+        Connection::open(&mut shell, &name, &script, CONNECT_TIMEOUT, interrupt)?
+            .into_worker(assignment, rank == 0)
+            .ok_or_else(|| "the launcher has exited".to_owned())
     }
 }
 
 impl Executor for Machines {
     fn rendezvous(&self, number: u32) -> Result<Rendezvous, ExecuteError> {
-        let coordinator = self.hosts.first().map(|(_, prepared)| prepared.address.clone());
+        let coordinator = self.workers.first().map(|worker| worker.address.clone());
         let host = coordinator.unwrap_or_default();
         let ports = u32::from(PORTS.end - PORTS.start);
         let offset = (u32::from(self.first_port - PORTS.start) + number) % ports;
@@ -158,10 +152,10 @@ impl Executor for Machines {
             false => Vec::new(),
         };
         Ok(self
-            .hosts
+            .workers
             .iter()
-            .map(|(_, prepared)| RankBinding {
-                rails: rails(&prepared.address),
+            .map(|worker| RankBinding {
+                rails: rails(&worker.address),
                 cpus: Vec::new(),
             })
             .collect())
@@ -178,32 +172,18 @@ impl Executor for Machines {
             Err(error) => return vec![Err(format!("cannot write the assignment: {error}"))],
         };
         line.push(b'\n');
-        thread::scope(|scope| {
-            let started: Vec<_> = (0..)
-                .zip(&self.hosts)
-                .map(|(rank, (host, _))| {
-                    let line = &line;
-                    (
-                        rank,
-                        scope.spawn(move || self.start_worker(rank, host, line, interrupt)),
-                    )
-                })
-                .collect();
-            let joined = started.into_iter().map(|(rank, thread)| {
-                let worker = thread
-                    .join()
-                    .unwrap_or_else(|_| Err("its thread failed".to_owned()));
-                worker.map_err(|error| format!("{}: {error}", self.name(rank)))
-            });
-            joined.collect()
+        let line: Arc<[u8]> = line.into();
+        in_parallel((0..).zip(&self.workers), |(rank, worker)| {
+            let started = self.start_worker(rank, &worker.host, Arc::clone(&line), interrupt);
+            started.map_err(|error| format!("{}: {error}", self.name(rank)))
         })
     }
 
     fn options(&self) -> Vec<String> {
         let workers = self
-            .hosts
+            .workers
             .iter()
-            .flat_map(|(host, _)| ["--worker".to_owned(), host.to_string()]);
+            .flat_map(|worker| ["--worker".to_owned(), worker.host.to_string()]);
         let mut words: Vec<String> = workers.collect();
         let launcher = self.launcher.to_string();
         if launcher != Launcher::DEFAULT {
@@ -215,27 +195,24 @@ impl Executor for Machines {
         words
     }
 
-    fn name(&self, rank: u32) -> String {
-        match self.hosts.get(rank as usize) {
-            Some((host, _)) => format!("worker {rank} ({})", host.name),
-            None => format!("worker {rank}"),
-        }
+    fn host(&self, rank: u32) -> Option<&str> {
+        let worker = self.workers.get(rank as usize)?;
+        Some(&worker.host.name)
     }
 }
 
 /// Checks that either all or none of the addresses are loopback addresses, which no other machine reaches.
-fn check_addresses(hosts: &[(Host, PreparedHost)]) -> Result<(), Vec<String>> {
-    let is_loopback = |prepared: &PreparedHost| {
-        prepared
-            .address
-            .parse::<IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
+fn check_addresses(workers: &[Worker]) -> Result<(), Vec<String>> {
+    let is_loopback = |worker: &&Worker| {
+        let address = worker.address.parse::<IpAddr>();
+        address.is_ok_and(|address| address.is_loopback())
     };
-    let (loopback, others): (Vec<_>, Vec<_>) = hosts.iter().partition(|(_, prepared)| is_loopback(prepared));
+    let (loopback, others): (Vec<_>, Vec<_>) = workers.iter().partition(is_loopback);
     match (loopback.first(), others.is_empty()) {
-        (Some((host, prepared)), false) => Err(vec![format!(
-            "{}: its address {} is not reachable from the other machines: give another one as --worker {}=ADDRESS",
-            host.name, prepared.address, host.name
+        (Some(Worker { host, address }), false) => Err(vec![format!(
+            "{}: its address {address} is not reachable from the other machines: give another one as --worker \
+             {}=ADDRESS",
+            host.name, host.name
         )]),
         _ => Ok(()),
     }

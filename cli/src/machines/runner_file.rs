@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use crds::file_error::with_remedy;
 use crds::record::hex;
@@ -10,7 +11,7 @@ use sha2::{Digest, Sha256};
 /// The runner binary that is copied to the workers' machines.
 pub(super) struct RunnerFile {
     /// Contents of the file.
-    pub(super) bytes: Vec<u8>,
+    pub(super) bytes: Arc<[u8]>,
     /// SHA-256 hash of the contents, in hexadecimal.
     pub(super) digest: String,
     /// Architecture, as `uname -m` prints it.
@@ -29,7 +30,7 @@ impl RunnerFile {
             .ok_or_else(|| format!("{shown}: not a program for Linux on x86_64 or aarch64"))?;
         Ok(Self {
             digest: hex(&Sha256::digest(&bytes)),
-            bytes,
+            bytes: bytes.into(),
             machine,
         })
     }

@@ -3,7 +3,7 @@
 //! A shell reads its script from standard input and may read ahead. Each script therefore writes [`MARKER`] when all of it has
 //! been read, and only then gets the rest of its input.
 
-use std::borrow::Cow;
+use crate::shell::word;
 
 /// Line that a script writes first.
 pub(super) const MARKER: &str = "--- fabricbench starts here ---";
@@ -61,10 +61,4 @@ impl RunnerLocation {
             log.unwrap_or_default()
         )
     }
-}
-
-/// Quotes `text` for a shell.
-fn word(text: &str) -> Cow<'_, str> {
-    // Only the NUL character cannot be quoted. A command-line argument does not contain it.
-    shlex::try_quote(text).unwrap_or_default()
 }

@@ -26,7 +26,9 @@ fn options(words: &[&str]) -> Vec<String> {
 fn options_that_name_no_machines_are_rejected() {
     let three = rejected(&options(&["--worker", "a", "--worker", "b", "--worker", "c"]), 2);
     assert!(
-        three.contains("has 2 workers, but --worker is given 3 times"),
+        three.contains(
+            "has 2 workers, but --worker is given 3 times. Give it once for each worker, or set spec.placement.workers"
+        ),
         "{three}"
     );
     let logs = rejected(
@@ -55,6 +57,21 @@ fn every_machine_that_does_not_answer_is_named() {
         "{stderr}"
     );
     assert!(!stderr.contains("10.77.0.1: "), "{stderr}");
+}
+
+#[test]
+fn workers_on_one_machine_can_have_different_addresses() {
+    let Some(fabric) = Fabric::create() else {
+        return;
+    };
+    let [machine, _] = fabric.machines();
+    let workers = ["10.77.0.1", "127.0.0.1"].map(|address| format!("{machine}={address}"));
+    let mut words = options(&["--worker", &workers[0], "--worker", &workers[1], "--launcher"]);
+    words.push(fabric.enter());
+    let stderr = rejected(&words, 3);
+    let expected = format!("{machine}: its address 127.0.0.1 is not reachable from the other machines");
+    assert!(stderr.contains(&expected), "{stderr}");
+    assert!(!fabric.worker_directory().exists(), "the runner was copied");
 }
 
 #[test]
