@@ -16,6 +16,7 @@ mod forged;
 mod hidden_characters;
 mod imported;
 mod openmetrics;
+mod recorded;
 mod reporting;
 mod runs;
 mod settled;
