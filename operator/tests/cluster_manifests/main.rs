@@ -1,6 +1,8 @@
-//! Compares the objects that the operator would create for each example with golden files. For each image, the files
-//! contain the objects for the first attempt at the first leg that uses the image.
+//! Compares the objects that the operator would create for each example with a golden file. For each image and claim, the file
+//! has the objects for the first attempt at the first leg that uses them.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod fields;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,8 +14,11 @@ use crds::units::Size;
 use crds::v1alpha1::BenchmarkRun;
 use fabricbench_operator::options::OperatorConfig;
 use fabricbench_operator::run_controller::attempt_id::AttemptId;
-use fabricbench_operator::run_controller::build::{AttemptInputs, AttemptObjects, Prerequisites, attempt};
+use fabricbench_operator::run_controller::build::{AttemptInputs, AttemptObjects, attempt};
 use k8s_openapi::api::core::v1::{Container, PodSpec};
+use serde_yaml::{Mapping, Value};
+
+use crate::fields::{Fields, difference, fields};
 
 const UID: &str = "6f0c6f1e-51f2-4d0e-9d5c-3d1b1a1e7c11";
 const RUNNER: &str = "registry.example/fabricbench/runner:0.1.0";
@@ -33,18 +38,21 @@ fn examples() -> Vec<PathBuf> {
     files
 }
 
-/// Compares `actual` with a golden file, or updates the file if `FABRICBENCH_UPDATE_GOLDEN` is set.
-fn assert_golden(name: &str, actual: &str) {
-    let path = root().join("operator/tests/golden").join(name);
+/// Compares `actual` with the golden file, or updates the file if `FABRICBENCH_UPDATE_GOLDEN` is set.
+fn assert_golden(actual: &str) {
+    let path = root().join("operator/tests/cluster_manifests/objects.txt");
     if std::env::var_os("FABRICBENCH_UPDATE_GOLDEN").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, actual).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    let changed = actual
+        .lines()
+        .zip(expected.lines())
+        .find(|(actual, expected)| actual != expected);
     assert!(
         expected == actual,
-        "the objects differ from {}. If the change is intended, run this test with FABRICBENCH_UPDATE_GOLDEN=1 and review \
-         the difference. Objects:\n{actual}",
+        "the objects differ from {}: {changed:#?}. If the change is intended, run this test with FABRICBENCH_UPDATE_GOLDEN=1 \
+         and review the difference.",
         path.display()
     );
 }
@@ -84,54 +92,94 @@ fn objects(run: &BenchmarkRun, plan: &HashedPlan, leg: usize, nodes: &[String]) 
     built.unwrap()
 }
 
-/// Formats the objects as YAML. The assignment is compared with the plan and replaced by a summary: its identity,
-/// rendezvous and number of rounds.
-fn to_yaml(run: &BenchmarkRun, plan: &HashedPlan, leg: usize) -> String {
+/// The fields of all objects of a leg. The assignment is compared with the plan and replaced by its identity and rendezvous. The
+/// name of the run, the hash of its plan, the name of the attempt and the index of the leg become `RUN`, `PLAN`, `ATTEMPT` and
+/// `LEG`.
+fn fields_of(run: &BenchmarkRun, plan: &HashedPlan, leg: usize) -> Fields {
     let AttemptObjects {
         claim_template,
         prerequisites,
         job,
     } = objects(run, plan, leg, &[]);
-    let Prerequisites {
-        mut config_map,
-        service,
-    } = prerequisites;
+    let config_map = &prerequisites.config_map;
     let assignment = &config_map.data.as_ref().unwrap()["assignment.json"];
     let assignment = Assignment::parse(assignment.as_bytes()).unwrap();
     assert_eq!(assignment.rounds, plan.legs[leg].rounds);
     assert_eq!(assignment.arms.len(), plan.legs[leg].arms.len());
-    let header = serde_yaml::to_string(&(&assignment.identity, &assignment.rendezvous)).unwrap();
-    let summary = format!("{header}{} rounds\n", assignment.rounds.len());
-    config_map.data = Some([("assignment.json".to_owned(), summary)].into());
-    let template = claim_template.map(|template| serde_yaml::to_string(&template).unwrap());
-    let others = [
-        serde_yaml::to_string(&config_map).unwrap(),
-        serde_yaml::to_string(&service).unwrap(),
-        serde_yaml::to_string(&job).unwrap(),
-    ];
-    template
-        .into_iter()
-        .chain(others)
-        .collect::<Vec<_>>()
-        .join("---\n")
+    let attempt = job.metadata.name.clone().unwrap();
+    let value = |object: serde_yaml::Result<Value>| object.unwrap();
+    let mut config_map = value(serde_yaml::to_value(config_map));
+    config_map["data"]["assignment.json"] = value(serde_yaml::to_value((
+        &assignment.identity,
+        &assignment.rendezvous,
+    )));
+    let mut job = value(serde_yaml::to_value(&job));
+    let pod = job["spec"].as_mapping_mut().unwrap().remove("template").unwrap();
+    let mut all = Mapping::from_iter([
+        ("ConfigMap".into(), config_map),
+        (
+            "Service".into(),
+            value(serde_yaml::to_value(&prerequisites.service)),
+        ),
+        ("Job".into(), job),
+        ("Pod".into(), pod),
+    ]);
+    if let Some(template) = claim_template {
+        all.insert(
+            "ResourceClaimTemplate".into(),
+            value(serde_yaml::to_value(&template)),
+        );
+    }
+    let (name, index) = (run.metadata.name.clone().unwrap(), leg.to_string());
+    let normal = |path: &str, text: &str| match text.trim_matches('"') {
+        text if text == name => "RUN".to_owned(),
+        text if text == index && (path.ends_with(".leg") || path.ends_with("/leg")) => "LEG".to_owned(),
+        _ => text.replace(plan.hash(), "PLAN").replace(&attempt, "ATTEMPT"),
+    };
+    fields(&Value::Mapping(all), &normal)
 }
 
+/// One line for each leg, and a section for each set of objects that differs from those before by more than names: all fields of
+/// the simplest example, and for the others the difference from it or from the first leg of the same run.
 #[test]
-fn example_objects_match_golden_files() {
-    for file in examples() {
-        let mut texts = Vec::new();
-        for (run, plan) in runs(&file) {
-            let mut pods = BTreeSet::new();
-            for (index, leg) in plan.legs.iter().enumerate() {
-                let claims = leg.claims.as_ref().map(ToString::to_string);
-                if pods.insert((leg.image.clone(), claims)) {
-                    texts.push(to_yaml(&run, &plan, index));
-                }
+fn example_objects_match_the_golden_file() {
+    let mut table = format!("{:40} {:>6}  {:16}  objects\n", "leg", "rounds", "plan");
+    let mut sections: Vec<(String, Fields)> = Vec::new();
+    let mut differences = String::new();
+    let mut files = examples();
+    files.sort_by_key(|file| !file.ends_with("rpc.yaml"));
+    let runs = files.iter().flat_map(|file| runs(file));
+    for (run, plan) in runs {
+        let name = run.metadata.name.as_ref().unwrap();
+        let mut pods = BTreeSet::new();
+        let mut first_of_run = None;
+        for (index, leg) in plan.legs.iter().enumerate() {
+            let claims = leg.claims.as_ref().map(ToString::to_string);
+            if !pods.insert((leg.image.clone(), claims)) {
+                continue;
             }
+            let label = format!("{name}/{index}");
+            let fields = fields_of(&run, &plan, index);
+            let known = sections.iter().position(|(_, known)| *known == fields);
+            let section = known.unwrap_or_else(|| {
+                let from = sections.get(first_of_run.unwrap_or(0));
+                let heading = from.map_or_else(String::new, |(from, _)| format!(", from {from}"));
+                let empty = Fields::new();
+                let lines = difference(from.map_or(&empty, |(_, from)| from), &fields);
+                differences += &format!("\n{label}{heading}\n{lines}");
+                sections.push((label.clone(), fields));
+                sections.len() - 1
+            });
+            first_of_run = first_of_run.or(Some(section));
+            let rounds = leg.rounds.len();
+            table += &format!(
+                "{label:40} {rounds:>6}  {}  {}\n",
+                &plan.hash()[..16],
+                sections[section].0
+            );
         }
-        let stem = file.file_stem().unwrap().to_str().unwrap();
-        assert_golden(&format!("{stem}.yaml"), &texts.join("---\n"));
     }
+    assert_golden(&(table + &differences));
 }
 
 fn pod(objects: &AttemptObjects) -> &PodSpec {
