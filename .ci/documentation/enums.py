@@ -18,7 +18,7 @@ def check(root, all_pages):
 
     failures = variants(crds / "record/case/failure.rs", "FailureReason")
     yield from compare_sets("failures", failures, cells(troubleshooting, "Why a case failed", 0))
-    invalid = variants(root / "operator/campaign/src/summarize/case_check.rs", "Invalid")
+    invalid = variants(root / "operator/campaign/src/summarize/validity/case_check.rs", "Invalid")
     yield from compare_sets("invalid cases", invalid, cells(troubleshooting, "Why a case is invalid", 0))
     warnings = variants(crds / "record.rs", "WarningReason")
     yield from compare_sets("warnings", warnings, cells(troubleshooting, "Worker warnings", 0))

@@ -1,0 +1,348 @@
+//! Calls of one arm with one payload: their report section, and the mean and deviation of all samples. Performs no I/O.
+
+use crds::assignment::Workload;
+use crds::record::{CallReport, FailureReason};
+use crds::v1alpha1::{CallCause, CallSection, RpcPayload};
+use serde::Serialize;
+
+use crate::collect::{Case, CaseOutcome, Reports};
+use crate::plan::PlannedScenario;
+use crate::summarize::validity::case_check::{CaseCheck, Invalid};
+
+/// Calls of one arm with one payload, over all rounds and pairs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallSummary {
+    /// Payload of the calls.
+    pub payload: RpcPayload,
+    /// Section of the report that contains the calls.
+    pub section: CallSection,
+    /// Cause of the first failure, or reason that the calls were skipped; `None` for successful calls.
+    pub cause: Option<CallCause>,
+    /// Message of the first failure or of the first skipped case; `None` for successful calls.
+    pub message: Option<String>,
+    /// Number of calls in a sample.
+    pub hops: u32,
+    /// Whether the samples have intended start times, so that they include the time for which they waited for others.
+    #[serde(skip)]
+    pub is_open_loop: bool,
+    /// Mean and deviation of the samples of all valid cases; `None` if there is no valid case.
+    pub moments: Option<Moments>,
+    /// Time of one reading of the clock, in nanoseconds: the longest of all workers; `None` if no worker reported it.
+    pub clock_nanos: Option<f64>,
+    /// Whether the calls of a closed loop take less time than one reading of the clock: their mean does, or their median,
+    /// which a few slow calls do not raise.
+    pub below_clock: bool,
+    /// Largest increase in the proportional set size of the host and the extension during a case, in bytes; `None` if
+    /// it was not measured.
+    pub memory_growth_bytes: Option<u64>,
+}
+
+/// Mean and standard deviation of samples.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Moments {
+    /// Number of samples.
+    pub samples: u64,
+    /// Mean in nanoseconds.
+    pub mean_nanos: f64,
+    /// Standard deviation with the divisor n - 1, in nanoseconds; `None` for a single sample.
+    pub deviation_nanos: Option<f64>,
+}
+
+impl CallSummary {
+    /// Mean divided by the number of calls in a sample, in nanoseconds; `None` in an open loop, or if the calls are below the
+    /// clock.
+    pub fn hop_nanos(&self) -> Option<f64> {
+        Some(self.moments_of_calls()?.mean_nanos / f64::from(self.hops.max(1)))
+    }
+
+    /// Mean and deviation if they describe the calls: not in an open loop, where they depend on the rate, and not if the
+    /// calls are below the clock. Values that compare calls with each other use these moments.
+    pub fn moments_of_calls(&self) -> Option<Moments> {
+        self.moments.filter(|_| !self.is_open_loop && !self.below_clock)
+    }
+
+    /// Whether a sample of `nanos` leaves less time for the calls than one reading of the clock. Never in an open loop,
+    /// whose samples include waiting.
+    pub fn is_below_clock(&self, nanos: f64) -> bool {
+        let is_below = self.clock_nanos.is_some_and(|clock| is_below_clock(nanos, clock));
+        is_below && !self.is_open_loop
+    }
+
+    /// Whether the mean of the samples or their median, `median_nanos`, is below the clock.
+    fn takes_less_than_a_reading(&self, median_nanos: Option<u64>) -> bool {
+        let mean = self.moments.map(|moments| moments.mean_nanos);
+        let mut typical = mean.into_iter().chain(median_nanos.map(|nanos| nanos as f64));
+        typical.any(|nanos| self.is_below_clock(nanos))
+    }
+
+    /// Time of one reading of the clock if the calls are below it, in nanoseconds.
+    pub fn below_clock_nanos(&self) -> Option<f64> {
+        self.clock_nanos.filter(|_| self.below_clock)
+    }
+}
+
+/// Longest time of one reading of the clock on all workers, in nanoseconds; `None` if no worker reported it.
+pub(super) fn clock_nanos(reports: &Reports) -> Option<f64> {
+    let hellos = reports.hellos.iter();
+    let readings = hellos.map(|hello| hello.record.environment.clock.overhead_nanos);
+    readings
+        .filter(|nanos| *nanos > 0.0)
+        .max_by(|one, other| one.total_cmp(other))
+}
+
+/// Whether calls whose sample takes `nanos` take less time than one reading of the clock. A sample lasts from one reading
+/// to the next, so its time contains one of them.
+fn is_below_clock(nanos: f64, clock_nanos: f64) -> bool {
+    nanos < 2.0 * clock_nanos
+}
+
+/// Summarizes the measured cases of an arm with one payload; `None` if the scenario makes no calls or no case was
+/// recorded. `clock_nanos` is the result of [`clock_nanos`], and `median_nanos` the median of all samples.
+pub(super) fn summary(
+    scenario: &PlannedScenario,
+    cases: &[(&Case, &CaseCheck)],
+    clock_nanos: Option<f64>,
+    median_nanos: Option<u64>,
+) -> Option<CallSummary> {
+    let Workload::Rpc(rpc) = &scenario.assignment.workload else {
+        return None;
+    };
+    let (first, _) = cases.first()?;
+    let SectionOutcome { section, problem } = SectionOutcome::new(scenario.assignment.needs_gpu(), cases);
+    let (cause, message) = problem.unzip();
+    let valid = || cases.iter().filter(|(_, check)| check.is_valid());
+    let reports: Vec<(u64, &CallReport)> = valid().filter_map(|(case, _)| calls_of(case)).collect();
+    let moments = pooled_moments(&reports);
+    let mut summary = CallSummary {
+        payload: RpcPayload::with_size(first.size_bytes)?,
+        section,
+        cause,
+        message,
+        hops: rpc.hops,
+        is_open_loop: rpc.open_loop.is_some(),
+        moments,
+        clock_nanos,
+        below_clock: false,
+        memory_growth_bytes: reports.iter().filter_map(|(_, report)| growth(report)).max(),
+    };
+    summary.below_clock = summary.takes_less_than_a_reading(median_nanos);
+    Some(summary)
+}
+
+fn calls_of(case: &Case) -> Option<(u64, &CallReport)> {
+    let CaseOutcome::Measured(measured) = &case.outcome else {
+        return None;
+    };
+    let posted = measured.initiator.posted.as_ref()?;
+    Some((posted.operations, posted.call.as_ref()?))
+}
+
+fn growth(report: &CallReport) -> Option<u64> {
+    Some(
+        report
+            .memory_after_bytes?
+            .saturating_sub(report.memory_before_bytes?),
+    )
+}
+
+/// Report section that contains an arm, and the arm's problem: the first failure or, if no case ran, the first skipped
+/// case.
+pub(super) struct SectionOutcome {
+    /// The section.
+    pub(super) section: CallSection,
+    /// Cause and message of the problem; `None` for a successful arm.
+    pub(super) problem: Option<(CallCause, String)>,
+}
+
+impl SectionOutcome {
+    /// Determines the section of an arm with these `cases`, whose scenario uses a GPU if `needs_gpu`.
+    pub(super) fn new(needs_gpu: bool, cases: &[(&Case, &CaseCheck)]) -> Self {
+        let problems = cases.iter().filter_map(|(_, check)| {
+            let reason = check.invalid.first()?;
+            let (section, cause) = classify(reason, needs_gpu);
+            Some((section, (cause, reason.to_string())))
+        });
+        let mut problems: Vec<_> = problems.collect();
+        let failed = problems
+            .iter()
+            .position(|(section, _)| *section == CallSection::Failed);
+        let all_skipped = problems.len() == cases.len();
+        let (section, problem) = match failed {
+            Some(index) => problems.swap_remove(index),
+            None if all_skipped && !problems.is_empty() => problems.swap_remove(0),
+            None => {
+                return Self {
+                    section: CallSection::Successful,
+                    problem: None,
+                };
+            }
+        };
+        Self {
+            section,
+            problem: Some(problem),
+        }
+    }
+}
+
+/// The report section that contains a case that is invalid for `reason`, and the cause.
+fn classify(reason: &Invalid, needs_gpu: bool) -> (CallSection, CallCause) {
+    let (Invalid::Failed { failure, .. }
+    | Invalid::Integrity {
+        failure: Some(failure),
+        ..
+    }) = reason
+    else {
+        return (CallSection::Failed, CallCause::Invalid);
+    };
+    match failure {
+        FailureReason::NotEnoughMemory => (CallSection::Skipped, CallCause::NotEnoughMemory),
+        FailureReason::NoDevice | FailureReason::MemoryUnavailable if needs_gpu => {
+            (CallSection::Skipped, CallCause::NoGpu)
+        }
+        FailureReason::OutOfMemory => (CallSection::Failed, CallCause::OutOfMemory),
+        FailureReason::DeadlineExceeded => (CallSection::Failed, CallCause::Timeout),
+        FailureReason::PeerLost => (CallSection::Failed, CallCause::Died),
+        _ => (CallSection::Failed, CallCause::Error),
+    }
+}
+
+/// Mean and deviation of all samples, computed from the values of each case.
+fn pooled_moments(reports: &[(u64, &CallReport)]) -> Option<Moments> {
+    let samples: u64 = reports.iter().map(|(count, _)| count).sum();
+    if samples == 0 {
+        return None;
+    }
+    let total: f64 = reports
+        .iter()
+        .map(|(count, report)| *count as f64 * report.mean_nanos)
+        .sum();
+    let mean = total / samples as f64;
+    let squares = reports.iter().map(|(count, report)| {
+        let within = report.deviation_nanos.unwrap_or(0.0).powi(2) * (*count as f64 - 1.0);
+        within + *count as f64 * (report.mean_nanos - mean).powi(2)
+    });
+    let squares: f64 = squares.sum();
+    Some(Moments {
+        samples,
+        mean_nanos: mean,
+        deviation_nanos: (samples > 1).then(|| (squares / (samples as f64 - 1.0)).sqrt()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(mean_nanos: f64, deviation_nanos: Option<f64>) -> CallReport {
+        CallReport {
+            mean_nanos,
+            deviation_nanos,
+            ..CallReport::default()
+        }
+    }
+
+    #[test]
+    fn pooled_values_include_all_samples() {
+        // Samples 1, 2, 3 and 10, 14: mean 6, squares 25 + 16 + 9 + 16 + 64 = 130, and 130 / 4 = 32.5.
+        let (one, other) = (report(2.0, Some(1.0)), report(12.0, Some(8.0_f64.sqrt())));
+        let moments = pooled_moments(&[(3, &one), (2, &other)]).unwrap();
+        assert_eq!((moments.samples, moments.mean_nanos), (5, 6.0));
+        assert!((moments.deviation_nanos.unwrap() - 32.5_f64.sqrt()).abs() < 1e-9);
+        let single = report(7.0, None);
+        assert_eq!(pooled_moments(&[(1, &single)]).unwrap().deviation_nanos, None);
+        assert_eq!(pooled_moments(&[]), None);
+    }
+
+    #[test]
+    fn calls_are_below_the_clock_if_less_than_a_reading_is_left() {
+        // 31.4 ns with a reading of 26.5 ns leave 4.9 ns for the call.
+        assert!(is_below_clock(31.4, 26.5));
+        assert!(!is_below_clock(53.1, 26.5));
+        assert!(!is_below_clock(10_000.0, 26.5));
+    }
+
+    #[test]
+    fn slow_calls_do_not_lift_a_median_above_the_clock() {
+        let call = |is_open_loop| CallSummary {
+            payload: RpcPayload::SmallInt,
+            section: CallSection::Successful,
+            cause: None,
+            message: None,
+            hops: 1,
+            is_open_loop,
+            moments: pooled_moments(&[(2, &report(60.0, None))]),
+            clock_nanos: Some(26.5),
+            below_clock: false,
+            memory_growth_bytes: None,
+        };
+        let closed = call(false);
+        assert!(!closed.takes_less_than_a_reading(Some(60)));
+        assert!(closed.takes_less_than_a_reading(Some(31)));
+        assert_eq!(closed.moments_of_calls(), closed.moments);
+        let below = CallSummary {
+            below_clock: true,
+            ..call(false)
+        };
+        assert_eq!(below.moments_of_calls(), None);
+        assert!(!call(true).takes_less_than_a_reading(Some(31)));
+    }
+
+    #[test]
+    fn failures_and_skipped_cases_determine_the_section() {
+        let classify_failure = |failure, needs_gpu| {
+            let reason = Invalid::Failed {
+                failure,
+                message: String::new(),
+            };
+            classify(&reason, needs_gpu)
+        };
+        let heap = false;
+        let failed = |cause| (CallSection::Failed, cause);
+        assert_eq!(
+            classify_failure(FailureReason::OutOfMemory, heap),
+            failed(CallCause::OutOfMemory)
+        );
+        assert_eq!(
+            classify_failure(FailureReason::DeadlineExceeded, heap),
+            failed(CallCause::Timeout)
+        );
+        assert_eq!(
+            classify_failure(FailureReason::PeerLost, heap),
+            failed(CallCause::Died)
+        );
+        assert_eq!(
+            classify_failure(FailureReason::MemoryUnavailable, heap),
+            failed(CallCause::Error)
+        );
+        assert_eq!(
+            classify(&Invalid::NothingMeasured, heap),
+            failed(CallCause::Invalid)
+        );
+        // If the integrity pass could not verify the bytes, its failure determines the cause. Wrong bytes are
+        // `Invalid`.
+        let integrity = |failure| {
+            let message = String::new();
+            classify(&Invalid::Integrity { failure, message }, heap)
+        };
+        assert_eq!(integrity(None), failed(CallCause::Invalid));
+        assert_eq!(
+            integrity(Some(FailureReason::OutOfMemory)),
+            failed(CallCause::OutOfMemory)
+        );
+        assert_eq!(
+            integrity(Some(FailureReason::DeadlineExceeded)),
+            failed(CallCause::Timeout)
+        );
+        let skipped = |cause| (CallSection::Skipped, cause);
+        assert_eq!(
+            classify_failure(FailureReason::NotEnoughMemory, heap),
+            skipped(CallCause::NotEnoughMemory)
+        );
+        assert_eq!(
+            classify_failure(FailureReason::MemoryUnavailable, true),
+            skipped(CallCause::NoGpu)
+        );
+    }
+}
