@@ -7,52 +7,14 @@ mod commands;
 mod consistency;
 mod effects;
 pub(crate) mod libraries;
+mod note;
 mod sampling;
 mod waiting;
 
-use std::fmt;
-
-use serde::Serialize;
+use note::Notes;
+pub use note::{Note, Severity};
 
 use super::plan::Plan;
-
-/// Severity of a note.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Severity {
-    /// Information that helps to interpret the results.
-    Notice,
-    /// The run cannot answer a question that the spec asks.
-    Warning,
-    /// The plan is inconsistent and must not be executed. This is a bug in the planner.
-    Fatal,
-}
-
-/// A finding about a plan.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Note {
-    /// Severity of the finding.
-    pub severity: Severity,
-    /// Description of the finding, with a fix if there is one.
-    pub message: String,
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Notice => "note",
-            Self::Warning => "warning",
-            Self::Fatal => "fatal",
-        })
-    }
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.severity, self.message)
-    }
-}
 
 /// Checks `plan` and returns all notes, the most severe first.
 pub fn check(plan: &Plan) -> Vec<Note> {
@@ -65,18 +27,6 @@ pub fn check(plan: &Plan) -> Vec<Note> {
     waiting::check(plan, &mut notes);
     notes.0.sort_by_key(|note| std::cmp::Reverse(note.severity));
     notes.0
-}
-
-#[derive(Default)]
-struct Notes(Vec<Note>);
-
-impl Notes {
-    fn add(&mut self, severity: Severity, message: impl Into<String>) {
-        self.0.push(Note {
-            severity,
-            message: message.into(),
-        });
-    }
 }
 
 #[cfg(test)]

@@ -3,107 +3,23 @@
 
 mod bounded;
 mod conditions;
+mod input;
+mod limits;
 mod results;
 
 use crds::v1alpha1::{
-    BenchmarkRunStatus, EnvironmentSummary, FabricSummary, PlacementStatus, Progress, Reason,
-    RecordsReference, State,
+    BenchmarkRunStatus, EnvironmentSummary, FabricSummary, PlacementStatus, Progress, State,
 };
 
-use super::evaluate::Evaluation;
 use super::format::clipped;
-use super::plan::HashedPlan;
 use super::summarize::{Environment, Summary};
 use results::BoundedList;
 
 pub use bounded::{MAX_STATUS_BYTES, SHORT_TEXT, fit, is_reduced, reduced};
-
-/// Maximum length of a string in a status, in characters.
-pub const MAX_TEXT: usize = 1024;
-/// Maximum number of warnings in a status.
-pub const MAX_WARNINGS: usize = 64;
-/// Maximum number of pairs of nodes, as in the schema. The pairs that deviate most are retained.
-pub const MAX_PAIRS: usize = 16;
-/// Maximum number of sweep results, as in the schema.
-pub const MAX_SWEEPS: usize = 32;
-/// Maximum number of factor effects, as in the schema.
-pub const MAX_FACTOR_EFFECTS: usize = 128;
-/// Maximum number of nodes, as in the schema.
-pub const MAX_NODES: usize = 64;
-/// Maximum number of results and of comparisons. Including their strings, they stay well below 1.5 MiB, the size limit
-/// of a Kubernetes object.
-pub const MAX_RESULTS: usize = 512;
-/// Maximum number of protocols of a result.
-pub const MAX_PROTOCOLS: usize = 4;
-
-/// Phase of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// The run is accepted, but no worker is running yet.
-    Pending {
-        /// Machine-readable reason that the run is pending.
-        reason: Reason,
-        /// Human-readable explanation.
-        message: String,
-    },
-    /// Workers are running.
-    Running,
-    /// The user suspended the run.
-    Suspended,
-    /// The run is finished, and every block was measured.
-    Complete,
-    /// The run is finished, but blocks are missing or no case was measured.
-    Failed {
-        /// Machine-readable reason for the failure.
-        reason: Reason,
-        /// Human-readable explanation.
-        message: String,
-    },
-}
-
-impl Phase {
-    /// Returns a run's phase after its last block. A run in which no case was measured has failed.
-    pub fn finished(evaluation: &Evaluation) -> Self {
-        match evaluation.summary.nothing_measured() {
-            Some(message) => Self::Failed {
-                reason: Reason::NothingMeasured,
-                message,
-            },
-            None => Self::Complete,
-        }
-    }
-
-    /// Returns the whole explanation of why the run waits or failed, which the condition shortens.
-    pub fn explanation(&self) -> Option<&str> {
-        match self {
-            Self::Pending { message, .. } | Self::Failed { message, .. } => Some(message),
-            Self::Running | Self::Suspended | Self::Complete => None,
-        }
-    }
-
-    fn is_finished(&self) -> bool {
-        matches!(self, Self::Complete | Self::Failed { .. })
-    }
-}
-
-/// Input to [`status`].
-#[derive(Clone, Debug)]
-pub struct StatusInput<'a> {
-    /// The plan.
-    pub plan: &'a HashedPlan,
-    /// Phase of the run.
-    pub phase: Phase,
-    /// Evaluation of the records so far.
-    pub evaluation: &'a Evaluation,
-    /// Location of the records, once they are complete.
-    pub records: Option<RecordsReference>,
-    /// Generation of the spec.
-    pub generation: Option<i64>,
-    /// Current time (RFC 3339).
-    pub now: &'a str,
-    /// The previous status. Conditions that did not change keep their transition times.
-    pub previous: Option<&'a BenchmarkRunStatus>,
-}
+pub use input::{Phase, StatusInput};
+pub use limits::{
+    MAX_FACTOR_EFFECTS, MAX_NODES, MAX_PAIRS, MAX_PROTOCOLS, MAX_RESULTS, MAX_SWEEPS, MAX_TEXT, MAX_WARNINGS,
+};
 
 /// Builds the status of a planned run. The executor may add to it, and calls [`fit`] last.
 pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {

@@ -13,7 +13,7 @@ use super::expected::ExpectedBlocks;
 use super::fault::{BlockFault, Fault, FaultKind, RefusedStream};
 use super::framing::{Framing, RawLine};
 use super::oversized;
-use super::{FromStream, MAX_CONFIGURATIONS, MAX_FAULTS, MAX_WARNINGS, Reports, Stream};
+use super::reports::{FromStream, MAX_CONFIGURATIONS, MAX_FAULTS, MAX_WARNINGS, Reports, Stream};
 use crate::plan::HashedPlan;
 
 /// Reads streams of one run and plan, one after another. Memory use is bounded: each block of the plan is stored only

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::v1alpha1::Metric;
-use serde::Serialize;
 
 use super::case_index::{CaseIndex, CasesOfOneValue};
-use super::{Comparison, Effect, Withheld};
+use super::comparison::{Comparison, Effect, PairEffect};
+use super::reason::Withheld;
 use crate::plan::{Plan, Role};
 use crate::stats::{
     BetterDirection, BoundedPair, Margin, PairedResult, RoundEffects, StatsError, compare_bounded,
@@ -14,18 +14,6 @@ use crate::stats::{
 };
 use crate::stopping::{ComparisonKey, Stopping};
 use crate::summarize::{METRICS, bounded_statistic};
-
-/// Effect measured by one pair of workers.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PairEffect {
-    /// Rank of the initiator.
-    pub initiator: u32,
-    /// Rank of the target.
-    pub target: u32,
-    /// Hodges-Lehmann estimate over the pair's rounds, as a percentage change from the baseline.
-    pub percent: f64,
-}
 
 /// Estimates every comparison of `plan`, with the verdict that follows from its interval alone. The `withhold` module
 /// then removes the verdicts that must not be reported.

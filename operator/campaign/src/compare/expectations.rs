@@ -4,7 +4,8 @@ use crds::units::Size;
 use crds::v1alpha1::{Expectation, ExpectationOutcome, Metric};
 use serde::Serialize;
 
-use super::{Comparison, Withheld};
+use super::comparison::Comparison;
+use super::reason::Withheld;
 use crate::format;
 use crate::plan::{Plan, Role};
 use crate::stats::{self, ChangeOutcome, Margin, StatsError, combine_outcomes};

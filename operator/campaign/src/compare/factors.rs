@@ -10,7 +10,9 @@ use crds::v1alpha1::{FactorEffectKind, Metric, Optimization, Verdict};
 use serde::Serialize;
 
 use super::case_index::{CaseIndex, CasesOfOneValue};
-use super::{Comparison, Effect, Withheld, interval_percent};
+use super::comparison::{Comparison, Effect};
+use super::reason::Withheld;
+use super::serialize::interval_percent;
 use crate::plan::Plan;
 use crate::stats::{
     BetterDirection, BoundedValue, Family, Interval, Margin, PairedResult, RoundEffects, StatsError,

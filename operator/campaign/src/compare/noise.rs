@@ -6,8 +6,10 @@
 
 use crds::v1alpha1::Verdict;
 
+use super::comparison::Comparison;
 use super::noise_above_margin::MAX_SUGGESTED_MARGIN;
-use super::{Comparison, Inconclusive, NoiseAboveMargin};
+use super::noise_above_margin::NoiseAboveMargin;
+use super::reason::Inconclusive;
 use crate::plan::{Plan, Role};
 use crate::stats::{BetterDirection, Margin, StatsError, decide_verdict, percent_change};
 

@@ -33,7 +33,7 @@ pub struct NoiseAboveMargin {
     pub sufficient_margin_percent: Option<u32>,
     /// Number of rounds at which the interval would lie inside the margin, serialized as a string. `None` if no number
     /// suffices, because the resolution of printed values is wider than the margin.
-    #[serde(serialize_with = "super::serialize_rounds")]
+    #[serde(serialize_with = "super::serialize::serialize_rounds")]
     pub sufficient_rounds: Option<RoundsToSettle>,
 }
 

@@ -6,7 +6,7 @@ use crds::v1alpha1::Optimization;
 use serde::Serialize;
 use snafu::Snafu;
 
-use super::NoiseAboveMargin;
+use super::noise_above_margin::NoiseAboveMargin;
 
 /// Reason for withholding a comparison's verdict, or for a missing interval.
 #[derive(Clone, Debug, PartialEq, Snafu, Serialize)]

@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use crds::v1alpha1::{Metric, Verdict};
 
-use super::{Comparison, Inconclusive, metric_name};
+use super::comparison::Comparison;
+use super::expectations::metric_name;
+use super::reason::Inconclusive;
 use crate::format;
 use crate::plan::Plan;
 use crate::stats::percent_change;

@@ -3,7 +3,9 @@
 
 use crds::v1alpha1::Verdict;
 
-use super::{Comparison, NoiseAboveMargin, metric_name};
+use super::comparison::Comparison;
+use super::expectations::metric_name;
+use super::noise_above_margin::NoiseAboveMargin;
 use crate::format;
 use crate::plan::{Plan, Role};
 use crate::summarize::Summary;

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crds::v1alpha1::{Engagement, FabricProof, SharedInterface};
 
-use super::{Comparison, Withheld};
+use super::comparison::Comparison;
+use super::reason::Withheld;
 use crate::collect::Reports;
 use crate::plan::{LIBRARY_NOT_USED, Plan, Role, Separation};
 use crate::stats::{Margin, NullCheck, StatsError, null_check};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crds::names::CONTROL_PREFIX;
 use crds::v1alpha1::TransportSpec;
 
-use super::{Arm, Separation};
+use super::model::{Arm, Separation};
 use crate::validate::{ValidatedRun, ValidatedVariant};
 
 /// Plans all arms of `run`: the variants in spec order, then the control arms.

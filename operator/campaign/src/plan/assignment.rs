@@ -7,7 +7,7 @@ use crds::assignment::{
     RoundAssignment,
 };
 
-use super::{Leg, Plan};
+use super::model::{Leg, Plan};
 
 /// Values of an assignment that the plan does not contain.
 #[derive(Clone, Debug)]

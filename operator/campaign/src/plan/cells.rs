@@ -2,7 +2,8 @@
 
 use crds::v1alpha1::TransportSpec;
 
-use super::{Arm, Cell, LIBRARY_NOT_USED, Role};
+use super::model::{Arm, Cell, LIBRARY_NOT_USED};
+use super::role::Role;
 use crate::posting::{PlannedOptimization, Posting, Tuning, optimizations};
 use crate::validate::ValidatedScenario;
 

@@ -10,7 +10,7 @@ use crds::record::{MAX_CONFIGURATION_RECORDS, MAX_RECORDED_VARIABLES};
 use crds::v1alpha1::{LibfabricProvider, TransportSpec};
 use serde::Serialize;
 
-use super::{Leg, Plan, PlannedScenario};
+use super::model::{Leg, Plan, PlannedScenario};
 use crate::workload::{Speed, rules};
 
 /// Size in bytes of a case record without its histograms, with four rails on four interfaces and large values in all

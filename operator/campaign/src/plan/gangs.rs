@@ -3,7 +3,7 @@
 use crds::assignment::InstrumentProcess;
 use crds::v1alpha1::Claims;
 
-use super::{Arm, Separation};
+use super::model::{Arm, Separation};
 
 /// A gang of pods and the arms that run in it.
 #[derive(Clone, Debug, PartialEq)]

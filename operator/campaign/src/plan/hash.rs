@@ -7,7 +7,7 @@ use crds::assignment::AttemptIdentity;
 use crds::record::hex;
 use sha2::{Digest, Sha256};
 
-use super::Plan;
+use super::model::Plan;
 
 /// A plan with its hash. The hash is computed when it is first requested, and the plan cannot change afterwards.
 #[derive(Clone, Debug)]

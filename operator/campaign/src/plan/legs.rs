@@ -7,7 +7,7 @@ use crds::record::MAX_STREAM_BYTES;
 use super::draw::Draw;
 use super::estimate::{block_stream_bytes, leg_overhead_bytes, round_overhead_bytes};
 use super::gangs::{self, Gang};
-use super::{Leg, Plan, PlanError, PlannedScenario};
+use super::model::{Leg, Plan, PlanError, PlannedScenario};
 
 /// Maximum number of gangs of pods that one run creates in succession: 17 (one for each of 16 images, and one for the
 /// image control arm) in each of 60 rounds and in the pilot.

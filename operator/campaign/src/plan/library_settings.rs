@@ -4,7 +4,7 @@
 use crds::assignment::InstrumentProcess;
 use crds::libraries::Library;
 
-use super::Arm;
+use super::model::Arm;
 
 /// Whether `arm` differs from `baseline` at most in settings of the library of its transport: the transport itself, the
 /// directory of its library, variables that only such libraries read, and how messages are posted.

@@ -2,7 +2,9 @@
 
 use crds::v1alpha1::Stop;
 
-use super::{Arm, Cell, PlanError, PlannedScenario, Role, cells};
+use super::cells;
+use super::model::{Arm, Cell, PlanError, PlannedScenario};
+use super::role::Role;
 use crate::stats::{Family, MAX_ROUNDS, analysis_rounds, contrast};
 use crate::validate::{ValidatedRun, ValidatedScenario};
 

@@ -3,7 +3,7 @@
 use command_output::template;
 use crds::assignment::CommandWorkload;
 
-use super::{Notes, Severity};
+use super::note::{Notes, Severity};
 use crate::plan::{Arm, Plan};
 
 pub(super) fn check(plan: &Plan, notes: &mut Notes) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crds::assignment::{BlockAssignment, Pass, RoundAssignment};
 use crds::record::MAX_STREAM_BYTES;
 
-use super::{Notes, Severity};
+use super::note::{Notes, Severity};
 use crate::plan::{Leg, Plan, leg_estimate};
 
 pub(super) fn check(plan: &Plan, notes: &mut Notes) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crds::units::Size;
 use crds::v1alpha1::{LibfabricProvider, TransferOperation, TransportSpec};
 
-use super::{Notes, Severity};
+use super::note::{Notes, Severity};
 use crate::plan::{Arm, Cell, LIBRARY_NOT_USED, Plan, PlannedScenario, Role, Separation};
 
 /// Maximum length in bytes of a two-sided message with efa-direct: one packet of the device.

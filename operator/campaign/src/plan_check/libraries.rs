@@ -3,7 +3,7 @@
 use crds::assignment::{TransferWorkload, Workload};
 use crds::v1alpha1::{TransferOperation, TransportSpec, UcxWriteCompletion};
 
-use super::{Notes, Severity};
+use super::note::{Notes, Severity};
 use crate::plan::Plan;
 
 pub(super) fn check(plan: &Plan, notes: &mut Notes) {

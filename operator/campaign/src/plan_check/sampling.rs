@@ -3,7 +3,7 @@
 use crds::assignment::Extent;
 use crds::v1alpha1::{Metric, Stop};
 
-use super::{Notes, Severity};
+use super::note::{Notes, Severity};
 use crate::format::pluralized;
 use crate::plan::{Plan, PlannedScenario, case_limit_seconds, case_seconds, estimate};
 use crate::stats::SPARE_ROUNDS;

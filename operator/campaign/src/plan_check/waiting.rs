@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crds::v1alpha1::{LibfabricProvider, Polling, TransportSpec};
 
 use super::effects::variants_where;
-use super::{Notes, Severity};
+use super::note::{Notes, Severity};
 use crate::plan::Plan;
 
 /// Reports scenarios with `polling: Wait` and variants whose library cannot wait. Their cases fail, and other scenarios

@@ -3,7 +3,8 @@
 
 use crds::v1alpha1::{BenchmarkRunStatus, Condition, ConditionType, Reason};
 
-use super::{MAX_TEXT, Phase, StatusInput};
+use super::input::{Phase, StatusInput};
+use super::limits::MAX_TEXT;
 use crate::format::{clipped, condensed, pluralized};
 
 /// Maximum length of the message of a condition that explains why a run waits or failed, in characters. The run's events

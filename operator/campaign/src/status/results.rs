@@ -9,7 +9,9 @@ use crds::v1alpha1::{
 };
 
 use super::bounded::{count_comparison_values, count_result_values};
-use super::{MAX_FACTOR_EFFECTS, MAX_NODES, MAX_PAIRS, MAX_PROTOCOLS, MAX_RESULTS, MAX_SWEEPS, MAX_TEXT};
+use super::limits::{
+    MAX_FACTOR_EFFECTS, MAX_NODES, MAX_PAIRS, MAX_PROTOCOLS, MAX_RESULTS, MAX_SWEEPS, MAX_TEXT,
+};
 use crate::compare::{Comparison, Comparisons, FactorEffect, Inconclusive, Withheld};
 use crate::format::clipped;
 use crate::plan::Plan;

@@ -3,8 +3,9 @@
 use crds::assignment::Workload;
 use crds::v1alpha1::Scenario;
 
+use super::names::{MAX_SCENARIO_NAME, is_label};
 use super::reporter::Reporter;
-use super::{MAX_SCENARIO_NAME, ValidatedScenario, is_label};
+use super::validated::ValidatedScenario;
 
 /// Name of the scenario with `count`, if the scenario `name` lists several counts.
 fn name_with(name: &str, count: u32) -> String {

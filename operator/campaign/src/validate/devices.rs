@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, TransportSpec};
 
-use super::ValidatedScenario;
 use super::claims;
 use super::reporter::Reporter;
+use super::validated::ValidatedScenario;
 use crate::format::pluralized;
 
 /// Maximum number of rails of a worker, over all its GPUs.

@@ -3,9 +3,9 @@
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRunSpec, Change, Expectation};
 
-use super::ValidatedScenario;
 use super::metrics::metric_problem;
 use super::reporter::Reporter;
+use super::validated::ValidatedScenario;
 
 /// Validates every expectation of `spec`.
 pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: &mut Reporter) {

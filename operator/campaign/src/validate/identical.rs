@@ -8,8 +8,9 @@ use crds::units::Size;
 use crds::v1alpha1::BenchmarkRunSpec;
 
 use super::factors;
+use super::problem::ProblemKind;
 use super::reporter::Reporter;
-use super::{ProblemKind, ValidatedScenario, ValidatedVariant};
+use super::validated::{ValidatedScenario, ValidatedVariant};
 use crate::posting::{Posting, Tuning};
 
 /// Rail counts for which striping rules are compared if the transport has a single rail.

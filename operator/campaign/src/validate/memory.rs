@@ -6,8 +6,9 @@ use crds::assignment::memory::scenarios_by_area;
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRunSpec, ManyToMany, MemoryKind};
 
+use super::claims;
 use super::reporter::Reporter;
-use super::{ValidatedScenario, ValidatedVariant, claims};
+use super::validated::{ValidatedScenario, ValidatedVariant};
 use crate::posting::Posting;
 
 const HUGE_PAGE_BYTES: u64 = 2 << 20;

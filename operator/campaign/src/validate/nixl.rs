@@ -4,7 +4,7 @@ use crds::units::Size;
 use crds::v1alpha1::{Nixl, NixlDescriptors, NixlRequests, TransferOperation, TransportSpec};
 
 use super::reporter::Reporter;
-use super::{ValidatedScenario, one_per_sweep};
+use super::validated::{ValidatedScenario, one_per_sweep};
 
 /// Reports scenarios and descriptors that NIXL cannot transfer. Does nothing for other libraries.
 pub(super) fn check(

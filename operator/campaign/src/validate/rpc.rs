@@ -2,8 +2,8 @@
 
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, Rpc, RpcChannel, RpcPattern, Variant};
 
-use super::ValidatedScenario;
 use super::reporter::Reporter;
+use super::validated::ValidatedScenario;
 
 /// Reports depths of calls that are not recursive, memory and channels that cannot be combined with a scenario, channels
 /// in a run without calls, and settings of variants that have no effect on their channel.

@@ -10,7 +10,8 @@ use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, ScenarioWorkload, SizeOperati
 use super::memory::bytes_per_process;
 use super::metrics::metric_problem;
 use super::reporter::Reporter;
-use super::{ValidatedScenario, durations, sweep};
+use super::validated::ValidatedScenario;
+use super::{durations, sweep};
 use crate::workload::{Context, given, rules};
 
 /// Maximum memory of a scenario in one instrument process. Each environment has its own process, so even below this

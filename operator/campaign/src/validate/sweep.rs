@@ -2,8 +2,10 @@
 
 use crds::v1alpha1::{Load, Scenario, ScenarioWorkload, SizeOperations, Sweep};
 
+use super::counts;
+use super::names::{MAX_SCENARIO_NAME, is_label};
 use super::reporter::Reporter;
-use super::{MAX_SCENARIO_NAME, ValidatedScenario, counts, is_label};
+use super::validated::ValidatedScenario;
 
 /// The sweep of `scenario`, if it has one.
 pub(super) fn find(scenario: &Scenario) -> Option<Sweep> {

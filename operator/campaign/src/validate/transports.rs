@@ -4,7 +4,8 @@
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, Pattern, TransferOperation, TransportSpec, UcxMessages};
 
 use super::reporter::Reporter;
-use super::{ValidatedScenario, memory, nixl, one_per_sweep};
+use super::validated::{ValidatedScenario, one_per_sweep};
+use super::{memory, nixl};
 use crate::format::pluralized;
 
 /// Reports every variant whose transport has a different number of rails, and every scenario whose operation differs

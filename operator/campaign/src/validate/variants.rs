@@ -5,8 +5,8 @@ use crds::names::{ENV_PREFIX, ENV_RANK};
 use crds::striping::{COALESCE_MIN_CHUNK_BYTES, NIXL_THRESHOLD_BYTES, StripingPolicy, StripingRule};
 use crds::v1alpha1::{BenchmarkRunSpec, Striping, Variant};
 
-use super::ValidatedVariant;
 use super::reporter::Reporter;
+use super::validated::ValidatedVariant;
 use crate::posting::Tuning;
 
 /// Applies the defaults to the variants of `spec` and preserves their order.
