@@ -15,7 +15,7 @@ use fabricbench_cli::commands::Input;
 use fabricbench_cli::report::plan::render;
 use operator::commands::Exit;
 use serde::Deserialize;
-use test_support::bad_manifests::bad_manifests;
+use test_support::bad_manifests::{bad_manifests, valid_manifests};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
@@ -226,6 +226,23 @@ fn rejects_every_bad_manifest_with_the_position_and_the_path_of_the_invalid_fiel
             case.name,
             message.len()
         );
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// The defect of a bad manifest is then what its case adds.
+#[test]
+fn accepts_the_manifests_without_the_defects() {
+    let mut failures = Vec::new();
+    for text in valid_manifests() {
+        match manifest::parse(&text, None) {
+            Ok(runs) => failures.extend(
+                runs.iter()
+                    .filter_map(|run| validate(run).err())
+                    .map(|error| format!("{error:#?}\n{text}")),
+            ),
+            Err(error) => failures.push(format!("{error:#?}\n{text}")),
+        }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
