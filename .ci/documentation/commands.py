@@ -27,6 +27,7 @@ def check(root, all_pages, scratch, programs):
     for name in ("charts", "command-output", "examples", "images", "operator", "testbed", "Makefile"):
         (scratch / name).symlink_to(root / name)
     for page in all_pages:
+        save_manifests(page, scratch)
         for line, command in commands(page):
             if problem := execute(command, scratch, programs):
                 yield f"{page.path.relative_to(root)}:{line}: {command}\n    {problem}"
@@ -40,6 +41,13 @@ def check_names(root, all_pages):
         for line, code in page.inline_code():
             if problem := misnamed(code, helps, makefile):
                 yield f"{page.path.relative_to(root)}:{line}: `{code}`: {problem}"
+
+
+def save_manifests(page, scratch):
+    """Writes each manifest whose first line is a comment with a file name to this file, as the page asks its readers to do."""
+    for block in page.blocks:
+        if block.language == "yaml" and (name := re.match(r"# ([\w.-]+\.yaml)\n", block.text)):
+            (scratch / name[1]).write_text(block.text)
 
 
 def commands(page):
@@ -114,9 +122,10 @@ def fabricbench(arguments, scratch):
 
 
 def is_example(scratch, run_name):
-    """Whether an example has a run with this name."""
+    """Whether an example, or a manifest that a page has saved, has a run with this name."""
     name = run_name.partition("/")[2]
-    return any(f"\n  name: {name}\n" in file.read_text() for file in (scratch / "examples").glob("*.yaml"))
+    files = itertools.chain((scratch / "examples").glob("*.yaml"), scratch.glob("*.yaml"))
+    return any(f"\n  name: {name}\n" in file.read_text() for file in files)
 
 
 def kubectl(arguments, scratch):

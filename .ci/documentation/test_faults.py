@@ -120,6 +120,11 @@ class Local(Faults):
             with self.subTest(invalid), tempfile.TemporaryDirectory() as directory:
                 self.assert_faults(commands.check(ROOT, [fenced("sh", invalid)], Path(directory), commands.LOCAL), text)
 
+    def test_manifests_with_a_file_name_are_saved(self):
+        run = RUN.replace("name: nixl-t2-inject", "name: saved").partition("apiVersion")[2]
+        text = f"```yaml\n# saved.yaml\napiVersion{run}```\n```sh\nfabricbench plan saved.yaml\nfabricbench report default/saved\n```\n"
+        self.assert_faults(commands.check(ROOT, [page(text)], self.scratch, commands.LOCAL))
+
     def test_output_in_a_block_without_a_language_is_not_executed(self):
         page = fenced("", "demo-tcp   libfabric\nfabricbench plan none")
         self.assert_faults(commands.check(ROOT, [page], self.scratch, commands.LOCAL), "none")
