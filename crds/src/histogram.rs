@@ -6,6 +6,8 @@
 //! grow. A histogram that does not fit in a record is encoded with fewer significant figures
 //! ([`Histogram::copy_with_figures`]).
 
+use std::borrow::Cow;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::{Deserializer as HdrDeserializer, Serializer as _, V2DeflateSerializer};
@@ -47,86 +49,89 @@ pub enum HistogramError {
 ///
 /// Memory for the whole range takes 240 KB with three significant figures. A histogram that is not created with
 /// [`Histogram::new`] has memory only for its values, and grows when larger values are added.
+///
+/// A histogram that is read from a record has memory only for the buckets that have samples, because a case fills only a few
+/// hundred of the buckets of its range, and a run has many cases.
 #[derive(Clone, Debug)]
-pub struct Histogram(hdrhistogram::Histogram<u64>);
+pub struct Histogram {
+    /// Memory for a range of values. `None` until a value is added to a histogram that was read.
+    range: Option<Range>,
+    /// Pairs of the highest value of a bucket and the number of samples in it, ascending, with three significant figures.
+    /// Empty if there is a range.
+    buckets: Box<[(u64, u64)]>,
+}
+
+/// HdrHistogram with memory for a range of values.
+type Range = hdrhistogram::Histogram<u64>;
 
 impl Histogram {
     /// Creates an empty histogram and allocates the memory for the whole range, so that recording does not allocate.
     pub fn new() -> Self {
-        Self::with_range(MAX_NANOS, SIGNIFICANT_FIGURES)
+        Self::up_to(MAX_NANOS)
     }
 
     /// Creates an empty histogram with memory for values of up to `nanos` nanoseconds.
     pub fn up_to(nanos: u64) -> Self {
-        Self::with_range(nanos, SIGNIFICANT_FIGURES)
-    }
-
-    fn with_range(nanos: u64, figures: u8) -> Self {
-        let figures = figures.clamp(1, SIGNIFICANT_FIGURES);
-        // The library requires a range of at least a factor of two.
-        #[allow(
-            clippy::expect_used,
-            reason = "the bounds are in the range that HdrHistogram accepts"
-        )]
-        let mut inner = hdrhistogram::Histogram::new_with_bounds(1, nanos.clamp(2, MAX_NANOS), figures)
-            .expect("a range of 1 ns to at most five minutes with one to three significant figures");
-        inner.auto(true);
-        Self(inner)
+        Self::from(new_range(nanos, SIGNIFICANT_FIGURES))
     }
 
     /// Returns a copy with memory only for its values and with `figures` significant figures (1 to 3). With fewer
     /// figures, its encoding is shorter. Every sample is then placed in the middle of its bucket, so that the relative
     /// error of quantiles is at most 1 in 200 with two figures and 1 in 20 with one.
     pub fn copy_with_figures(&self, figures: u8) -> Self {
-        let mut copy = Self::with_range(self.0.max(), figures);
-        copy.merge(self);
-        copy
+        let range = self.range();
+        let mut copy = new_range(range.max(), figures);
+        merge(&mut copy, &range);
+        Self::from(copy)
     }
 
     /// Adds one sample of `nanos` nanoseconds. Values outside the range are clamped.
     pub fn record(&mut self, nanos: u64) {
-        self.record_many(nanos, 1);
-    }
-
-    fn record_many(&mut self, nanos: u64, count: u64) {
-        // The histogram grows up to the maximum, so this cannot fail.
-        let _ = self.0.record_n(nanos.min(MAX_NANOS), count);
+        record_many(self.range_mut(), nanos, 1);
     }
 
     /// Adds all samples of `other`.
     pub fn merge(&mut self, other: &Self) {
-        if self.0.sigfig() == other.0.sigfig() {
-            // The histogram grows as necessary, and both have the same maximum, so this cannot fail.
-            let _ = self.0.add(&other.0);
-            return;
+        merge(self.range_mut(), &other.range());
+    }
+
+    /// Returns the samples with memory for their range.
+    fn range(&self) -> Cow<'_, Range> {
+        match &self.range {
+            Some(range) => Cow::Borrowed(range),
+            None => Cow::Owned(range_of(&self.buckets)),
         }
-        for step in other.0.iter_recorded() {
-            let middle = other.0.median_equivalent(step.value_iterated_to());
-            self.record_many(middle, step.count_at_value());
-        }
+    }
+
+    fn range_mut(&mut self) -> &mut Range {
+        self.range
+            .get_or_insert_with(|| range_of(&std::mem::take(&mut self.buckets)))
     }
 
     /// Number of samples.
     pub fn count(&self) -> u64 {
-        self.0.len()
+        match &self.range {
+            Some(range) => range.len(),
+            None => self.buckets.iter().map(|(_, count)| count).sum(),
+        }
     }
 
     /// Value in nanoseconds at or below which the fraction `quantile` (0 to 1) of the samples lies, or `None` if there
     /// are no samples.
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
-        (self.count() > 0).then(|| self.0.value_at_quantile(quantile))
+        (self.count() > 0).then(|| self.range().value_at_quantile(quantile))
     }
 
     /// Mean in nanoseconds, or `None` if there are no samples.
     pub fn mean(&self) -> Option<f64> {
-        (self.count() > 0).then(|| self.0.mean())
+        (self.count() > 0).then(|| self.range().mean())
     }
 
     /// Recorded values in nanoseconds with their sample counts, in ascending order of value.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.0
-            .iter_recorded()
-            .map(|step| (step.value_iterated_to(), step.count_at_value()))
+        let recorded = self.range.iter().flat_map(Range::iter_recorded);
+        let recorded = recorded.map(|step| (step.value_iterated_to(), step.count_at_value()));
+        recorded.chain(self.buckets.iter().copied())
     }
 
     /// Encodes the histogram as V2 DEFLATE in base64. The encoded range ends at the largest value, so that a reader
@@ -137,8 +142,8 @@ impl Histogram {
     /// for the format.
     pub fn encode(&self) -> Result<String, HistogramError> {
         let mut bytes = Vec::new();
-        let tight = self.copy_with_figures(self.0.sigfig());
-        let encoded = V2DeflateSerializer::new().serialize(&tight.0, &mut bytes);
+        let tight = self.copy_with_figures(self.range().sigfig());
+        let encoded = V2DeflateSerializer::new().serialize(&tight.range(), &mut bytes);
         encoded.map_err(|error| HistogramError::Encoding {
             reason: format!("{error:?}"),
         })?;
@@ -156,7 +161,7 @@ impl Histogram {
         let bytes = STANDARD
             .decode(text)
             .map_err(|source| HistogramError::Base64 { source })?;
-        let decoded: hdrhistogram::Histogram<u64> = HdrDeserializer::new()
+        let decoded: Range = HdrDeserializer::new()
             .deserialize(&mut bytes.as_slice())
             .map_err(|error| HistogramError::Encoding {
                 reason: format!("{error:?}"),
@@ -169,14 +174,66 @@ impl Histogram {
             }
             .fail();
         }
-        Ok(Self(decoded).copy_with_figures(SIGNIFICANT_FIGURES))
+        let precise = Self::from(decoded).copy_with_figures(SIGNIFICANT_FIGURES);
+        Ok(Self {
+            range: None,
+            buckets: precise.buckets().collect(),
+        })
+    }
+}
+
+impl From<Range> for Histogram {
+    fn from(range: Range) -> Self {
+        Self {
+            range: Some(range),
+            buckets: Box::default(),
+        }
+    }
+}
+
+fn range_of(buckets: &[(u64, u64)]) -> Range {
+    let mut range = new_range(buckets.last().map_or(0, |(nanos, _)| *nanos), SIGNIFICANT_FIGURES);
+    buckets
+        .iter()
+        .for_each(|(nanos, count)| record_many(&mut range, *nanos, *count));
+    range
+}
+
+/// Returns an empty range from 1 ns to `nanos`, which grows when larger values are added.
+fn new_range(nanos: u64, figures: u8) -> Range {
+    let figures = figures.clamp(1, SIGNIFICANT_FIGURES);
+    // The library requires a range of at least a factor of two.
+    #[allow(
+        clippy::expect_used,
+        reason = "the bounds are in the range that HdrHistogram accepts"
+    )]
+    let mut inner = hdrhistogram::Histogram::new_with_bounds(1, nanos.clamp(2, MAX_NANOS), figures)
+        .expect("a range of 1 ns to at most five minutes with one to three significant figures");
+    inner.auto(true);
+    inner
+}
+
+fn record_many(range: &mut Range, nanos: u64, count: u64) {
+    // The range grows up to the maximum, so this cannot fail.
+    let _ = range.record_n(nanos.min(MAX_NANOS), count);
+}
+
+fn merge(range: &mut Range, other: &Range) {
+    if range.sigfig() == other.sigfig() {
+        // The range grows as necessary, and both have the same maximum, so this cannot fail.
+        let _ = range.add(other);
+        return;
+    }
+    for step in other.iter_recorded() {
+        let middle = other.median_equivalent(step.value_iterated_to());
+        record_many(range, middle, step.count_at_value());
     }
 }
 
 /// Histograms are equal if they have the same precision and the same counts, whatever memory they have.
 impl PartialEq for Histogram {
     fn eq(&self, other: &Self) -> bool {
-        self.0.sigfig() == other.0.sigfig() && self.buckets().eq(other.buckets())
+        self.range().sigfig() == other.range().sigfig() && self.buckets().eq(other.buckets())
     }
 }
 
@@ -317,7 +374,19 @@ mod tests {
         #[test]
         fn encoding_round_trips(samples in prop::collection::vec(1u64..MAX_NANOS, 0..200)) {
             let histogram = histogram(&samples);
-            prop_assert_eq!(Histogram::decode(&histogram.encode().unwrap()).unwrap(), histogram);
+            let read = Histogram::decode(&histogram.encode().unwrap()).unwrap();
+            prop_assert_eq!(read.count(), histogram.count());
+            prop_assert_eq!(read.mean(), histogram.mean());
+            prop_assert_eq!(read.encode().unwrap(), histogram.encode().unwrap());
+            prop_assert_eq!(read, histogram);
+        }
+
+        #[test]
+        fn a_histogram_that_was_read_can_be_continued(first in prop::collection::vec(1u64..MAX_NANOS, 0..50), more in prop::collection::vec(1u64..MAX_NANOS, 0..50)) {
+            let mut read = Histogram::decode(&histogram(&first).encode().unwrap()).unwrap();
+            more.iter().for_each(|sample| read.record(*sample));
+            let both: Vec<u64> = first.iter().chain(&more).copied().collect();
+            prop_assert_eq!(read, histogram(&both));
         }
 
         #[test]

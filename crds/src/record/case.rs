@@ -17,7 +17,7 @@ pub use integrity::{IntegrityReport, Mismatch};
 pub use interface::{InterfaceDelta, SoftwareDevice};
 
 use super::{CpuContention, Durations, ServingReport};
-use crate::assignment::Pass;
+use crate::assignment::{Pass, Workload};
 use crate::histogram::Histogram;
 use crate::omitted::is_zero;
 
@@ -80,6 +80,21 @@ pub struct Measurement {
     pub initiator: SideReport,
     /// Report from the target.
     pub target: SideReport,
+}
+
+impl Measurement {
+    /// Reports from the sides whose posts are measured.
+    pub fn posting_sides(&self, workload: &Workload) -> impl Iterator<Item = &SideReport> {
+        let sides = [&self.initiator, &self.target];
+        let measuring = sides.into_iter().zip(workload.measuring_sides());
+        measuring.filter_map(|(side, measures)| measures.then_some(side))
+    }
+
+    /// Posts of the [`posting_sides`](Self::posting_sides).
+    pub fn posters(&self, workload: &Workload) -> impl Iterator<Item = &Posted> {
+        self.posting_sides(workload)
+            .filter_map(|side| side.posted.as_ref())
+    }
 }
 
 /// Report from one worker on the measured window.
@@ -210,6 +225,13 @@ impl Posted {
             Some(window) => (window.operations, window.payload_bytes, window.elapsed_nanos),
             None => (self.operations, self.payload_bytes, self.elapsed_nanos),
         }
+    }
+
+    /// Payload bytes per second, if above 0.
+    pub fn payload_rate(&self) -> Option<f64> {
+        let (_, payload_bytes, elapsed_nanos) = self.timed();
+        let rate = payload_bytes as f64 / (elapsed_nanos as f64 / 1e9);
+        Some(rate).filter(|rate| rate.is_finite() && *rate > 0.0)
     }
 }
 

@@ -17,7 +17,7 @@ pub mod framing;
 mod oversized;
 mod reports;
 
-pub use case::{Case, CaseOutcome, Measured, PingTimes, ServingTimes, Side, SidePosts};
+pub use case::Case;
 pub use collector::Collector;
 pub use fault::{BlockFault, Fault, FaultKind, RefusedStream};
 pub use reports::{FromStream, MAX_CONFIGURATIONS, MAX_FAULTS, MAX_WARNINGS, Reports, Stream};

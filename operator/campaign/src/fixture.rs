@@ -1,10 +1,10 @@
 //! Runs and cases for the unit tests.
 
 use crds::assignment::Pass;
-use crds::record::{CaseFailure, FailureReason};
+use crds::record::{CaseFailure, CaseResult, FailureReason};
 use crds::v1alpha1::BenchmarkRun;
 
-use crate::collect::{Case, CaseOutcome};
+use crate::collect::Case;
 
 /// Parses a run from YAML. The YAML is converted to JSON first, because `serde_yaml` expects enums as YAML tags.
 pub(crate) fn run_from_yaml(yaml: &str) -> BenchmarkRun {
@@ -28,7 +28,7 @@ pub(crate) fn failed_case() -> Case {
         target: 1,
         started_nanos: 0,
         span_nanos: None,
-        outcome: CaseOutcome::Failed(CaseFailure {
+        outcome: CaseResult::Failed(CaseFailure {
             reason: FailureReason::Internal,
             message: String::new(),
         }),

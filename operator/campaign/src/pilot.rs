@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use crds::assignment::pilot::{self, PilotCounts};
 use crds::assignment::{OperationCount, Pass, Workload};
+use crds::record::{CaseResult, Measurement};
 
-use crate::collect::{CaseOutcome, Measured, Reports};
+use crate::collect::Reports;
 use crate::plan::Plan;
 use crate::workload::rules;
 
@@ -61,10 +62,10 @@ fn cases<'a>(
     plan: &'a Plan,
     reports: &'a Reports,
     pass: Pass,
-) -> impl Iterator<Item = ((u32, u64), &'a Workload, &'a Measured)> {
+) -> impl Iterator<Item = ((u32, u64), &'a Workload, &'a Measurement)> {
     reports.cases.iter().filter_map(move |case| {
         let workload = &plan.scenarios.get(case.scenario)?.assignment.workload;
-        let CaseOutcome::Measured(measured) = &case.outcome else {
+        let CaseResult::Measured(measured) = &case.outcome else {
             return None;
         };
         let is_wanted = case.pass == pass && pilot::extent(workload).is_some();
@@ -75,7 +76,7 @@ fn cases<'a>(
 
 /// Number of operations per thread of a measured case; `None` if its threads completed different numbers, or perform other
 /// operations than the same one repeatedly.
-pub fn iterations_of(workload: &Workload, measured: &Measured) -> Option<u32> {
+pub fn iterations_of(workload: &Workload, measured: &Measurement) -> Option<u32> {
     if !rules(workload).repeats_operations() {
         return None;
     }
@@ -88,8 +89,10 @@ pub fn iterations_of(workload: &Workload, measured: &Measured) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use crds::record::{Posted, SideReport};
+
     use super::*;
-    use crate::collect::{Case, Side, SidePosts};
+    use crate::collect::Case;
     use crate::validate::validate;
 
     const RUN: &str = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: test}\nspec:\n  \
@@ -99,13 +102,13 @@ mod tests {
 
     /// A case in which two threads complete `operations` operations in 20 ms.
     fn case(pass: Pass, size_bytes: u64, arm: usize, operations: u64) -> Case {
-        let initiator = Side {
-            posted: Some(SidePosts {
+        let initiator = SideReport {
+            posted: Some(Posted {
                 operations,
                 elapsed_nanos: 20_000_000,
-                ..SidePosts::default()
+                ..Posted::default()
             }),
-            ..Side::default()
+            ..SideReport::default()
         };
         Case {
             leg: 0,
@@ -121,9 +124,9 @@ mod tests {
             target: 1,
             started_nanos: 0,
             span_nanos: None,
-            outcome: CaseOutcome::Measured(Box::new(Measured {
+            outcome: CaseResult::Measured(Box::new(Measurement {
                 initiator,
-                target: Side::default(),
+                target: SideReport::default(),
             })),
         }
     }

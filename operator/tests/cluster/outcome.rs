@@ -1,8 +1,8 @@
 //! Follows a run from `kubectl apply` to its verdicts. The run has the five variants from the NIXL procedures, and its
 //! workers request EFA devices and GPUs on two nodes.
 
-use campaign::collect::CaseOutcome;
 use crds::quantity::Quantity;
+use crds::record::CaseResult;
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, FabricProof, MemoryKind};
 use fabricbench_operator::run_controller::build::names;
@@ -222,7 +222,7 @@ async fn print_times(namespace: &TestNamespace, name: &str, status: &BenchmarkRu
     let (plan, lines) = (planned(&run), namespace.lines(&run).await);
     let cases = reports(&run, &plan, &lines).cases;
     let windows = cases.iter().map(|case| match &case.outcome {
-        CaseOutcome::Measured(measured) => measured.initiator.window_nanos,
+        CaseResult::Measured(measured) => measured.initiator.window_nanos,
         _ => 0,
     });
     let seconds = windows.sum::<u64>() as f64 / 1e9;

@@ -128,7 +128,7 @@ impl ExpectedBlocks {
             restart: record.restart,
             started_nanos: record.started_nanos,
             span_nanos: record.span_nanos,
-            outcome: record.result.into(),
+            outcome: record.result,
         })
     }
 

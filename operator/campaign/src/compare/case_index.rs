@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use crds::assignment::Pass;
+use crds::record::{CaseResult, Measurement};
 
-use crate::collect::{CaseOutcome, Measured, Reports};
+use crate::collect::Reports;
 use crate::plan::Plan;
 use crate::summarize::Summary;
 
@@ -13,7 +14,7 @@ use crate::summarize::Summary;
 pub(super) type CaseKey = (usize, u64, usize, u32, (u32, u32));
 
 /// Valid measured cases that share one value: one case, or all flows of the many-to-many pattern.
-pub(super) type CasesOfOneValue<'a> = Vec<&'a Measured>;
+pub(super) type CasesOfOneValue<'a> = Vec<&'a Measurement>;
 
 /// The valid measured cases of a run by scenario, size, arm, round and pair.
 pub(super) type CaseIndex<'a> = BTreeMap<CaseKey, CasesOfOneValue<'a>>;
@@ -24,7 +25,7 @@ pub(super) fn case_index<'a>(plan: &Plan, reports: &'a Reports, summary: &Summar
     let valid = cases.filter(|(case, validity)| case.pass == Pass::Measure && validity.is_valid());
     let mut index = CaseIndex::new();
     for (case, _) in valid {
-        if let CaseOutcome::Measured(measured) = &case.outcome {
+        if let CaseResult::Measured(measured) = &case.outcome {
             let key = (
                 case.scenario,
                 case.size_bytes,

@@ -1,11 +1,11 @@
 //! Latencies as counts per histogram bucket, which can be merged and queried for quantiles. Performs no I/O.
 //!
-//! The histogram in a record allocates its range up to the largest value (up to a quarter of a megabyte), although a case
-//! fills only a few hundred buckets. This type stores the same buckets sparsely, so merging and quantiles lose no precision.
+//! Its buckets are those of the histograms in records, so merging and quantiles lose no precision.
 
 use std::collections::BTreeMap;
 
 use crds::histogram::Histogram;
+use crds::record::{Durations, Posted};
 use serde::{Serialize, Serializer};
 
 /// Number of samples by bucket. The key of a bucket is its highest value, in nanoseconds.
@@ -17,32 +17,39 @@ pub struct Distribution {
 
 impl Distribution {
     /// Creates the distribution of a histogram whose largest sample is `max_nanos`.
-    ///
-    /// The last bucket is cut off at this sample, so that no quantile exceeds the maximum. A maximum outside the last
-    /// bucket is ignored.
     pub fn with_maximum(histogram: &Histogram, max_nanos: u64) -> Self {
-        let mut distribution = Self::from(histogram);
-        if let Some((highest, count)) = distribution.buckets.pop_last() {
-            let previous = distribution
-                .buckets
-                .last_key_value()
-                .map_or(0, |(nanos, _)| *nanos);
-            let end = if max_nanos > previous {
-                highest.min(max_nanos)
-            } else {
-                highest
-            };
-            distribution.buckets.insert(end, count);
-        }
+        let mut distribution = Self::default();
+        distribution.add(histogram, max_nanos);
         distribution
     }
 
-    /// Adds all samples of `other`.
-    pub fn merge(&mut self, other: &Self) {
-        for (nanos, count) in &other.buckets {
-            *self.buckets.entry(*nanos).or_default() += count;
+    /// Adds all samples of a histogram whose largest sample is `max_nanos`.
+    ///
+    /// The last bucket is cut off at this sample, so that no quantile exceeds the maximum. A maximum outside the last
+    /// bucket is ignored.
+    pub fn add(&mut self, histogram: &Histogram, max_nanos: u64) {
+        let mut buckets = histogram.buckets().peekable();
+        let mut previous = 0;
+        while let Some((highest, count)) = buckets.next() {
+            let is_last = buckets.peek().is_none();
+            let end = match is_last && max_nanos > previous {
+                true => highest.min(max_nanos),
+                false => highest,
+            };
+            *self.buckets.entry(end).or_default() += count;
+            self.count += count;
+            previous = highest;
         }
-        self.count += other.count;
+    }
+
+    /// Adds the latencies of the posts.
+    pub fn add_latencies(&mut self, posted: &Posted) {
+        self.add(&posted.latency, posted.max_nanos);
+    }
+
+    /// Adds all samples of `durations`.
+    pub fn add_durations(&mut self, durations: &Durations) {
+        self.add(&durations.histogram, durations.max_nanos);
     }
 
     /// Number of samples.
@@ -73,12 +80,10 @@ impl Distribution {
     }
 }
 
-impl From<&Histogram> for Distribution {
-    fn from(histogram: &Histogram) -> Self {
-        Self {
-            buckets: histogram.buckets().collect(),
-            count: histogram.count(),
-        }
+/// The latencies of the posts.
+impl From<&Posted> for Distribution {
+    fn from(posted: &Posted) -> Self {
+        Self::with_maximum(&posted.latency, posted.max_nanos)
     }
 }
 
@@ -95,6 +100,10 @@ mod tests {
 
     use super::*;
 
+    fn whole(histogram: &Histogram) -> Distribution {
+        Distribution::with_maximum(histogram, u64::MAX)
+    }
+
     fn histogram(samples: &[u64]) -> Histogram {
         let mut histogram = Histogram::new();
         samples.iter().for_each(|sample| histogram.record(*sample));
@@ -104,7 +113,7 @@ mod tests {
     #[test]
     fn tail_quantile_needs_a_sample_beyond_it() {
         let p99_of_samples =
-            |count: u64| Distribution::from(&histogram(&(1..=count).collect::<Vec<_>>())).tail_quantile(0.99);
+            |count: u64| whole(&histogram(&(1..=count).collect::<Vec<_>>())).tail_quantile(0.99);
         assert_eq!(
             (
                 p99_of_samples(0),
@@ -124,10 +133,7 @@ mod tests {
     #[test]
     fn ignores_a_maximum_below_the_last_bucket() {
         let histogram = histogram(&[1_000, 2_000_000]);
-        assert_eq!(
-            Distribution::with_maximum(&histogram, 500),
-            Distribution::from(&histogram)
-        );
+        assert_eq!(Distribution::with_maximum(&histogram, 500), whole(&histogram));
     }
 
     proptest! {
@@ -147,8 +153,8 @@ mod tests {
             quantile in prop::sample::select(vec![0.01, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0]),
         ) {
             let (mut histogram, other) = (histogram(&samples), histogram(&more));
-            let mut distribution = Distribution::from(&histogram);
-            distribution.merge(&Distribution::from(&other));
+            let mut distribution = whole(&histogram);
+            distribution.add(&other, u64::MAX);
             histogram.merge(&other);
             prop_assert_eq!(distribution.count(), histogram.count());
             prop_assert_eq!(distribution.quantile(quantile), histogram.quantile(quantile));

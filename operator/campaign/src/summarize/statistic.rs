@@ -1,9 +1,9 @@
 //! The value of a metric in one case, or in all concurrent flows of the many-to-many pattern.
 
 use crds::assignment::Workload;
+use crds::record::{Measurement, Posted, SideReport};
 use crds::v1alpha1::Metric;
 
-use crate::collect::{Measured, Side, SidePosts};
 use crate::stats::{BoundedValue, Distribution};
 use crate::workload::rules;
 
@@ -23,29 +23,24 @@ pub const METRICS: [Metric; 10] = [
 
 const BYTES_PER_GIB: f64 = (1_u64 << 30) as f64;
 
-/// Latencies of all operations of a case.
-pub fn latency(workload: &Workload, measured: &Measured) -> Distribution {
-    merged_latency(workload, &[measured])
-}
-
-fn merged_latency(workload: &Workload, cases: &[&Measured]) -> Distribution {
+fn merged_latency(workload: &Workload, cases: &[&Measurement]) -> Distribution {
     let mut all = Distribution::default();
     cases
         .iter()
         .flat_map(|case| case.posters(workload))
-        .for_each(|posted| all.merge(&posted.latency));
+        .for_each(|posted| all.add_latencies(posted));
     all
 }
 
 /// Total CPU use of the workers in `cases`, as a percentage of one CPU: the sum over the sides of the CPU time divided
 /// by the side's window. `None` if a side has no window, if the window contains more than operations, and for commands,
 /// because the CPU time of the runner does not include theirs.
-pub fn cpu_percent(workload: &Workload, cases: &[&Measured]) -> Option<f64> {
+pub fn cpu_percent(workload: &Workload, cases: &[&Measurement]) -> Option<f64> {
     if workload.command().is_some() || !rules(workload).has_window_of_operations() {
         return None;
     }
     let sides = cases.iter().flat_map(|case| [&case.initiator, &case.target]);
-    let side_percent = |side: &Side| {
+    let side_percent = |side: &SideReport| {
         let window = Some(side.window_nanos).filter(|nanos| *nanos > 0)?;
         Some(100.0 * side.cpu_nanos as f64 / window as f64)
     };
@@ -65,7 +60,7 @@ pub fn cpu_percent(workload: &Workload, cases: &[&Measured]) -> Option<f64> {
 pub fn statistic(
     workload: &Workload,
     moves_payload: bool,
-    cases: &[&Measured],
+    cases: &[&Measurement],
     metric: Metric,
 ) -> Option<f64> {
     if workload.command().is_some() {
@@ -82,7 +77,7 @@ pub fn statistic(
             .quantile(quantile)
             .map(|nanos| nanos as f64)
     };
-    let rate = |amount: fn(&SidePosts) -> u64| rate(posters(), amount);
+    let rate = |amount: fn(&Posted) -> u64| rate(posters(), amount);
     let value = match metric {
         Metric::LatencyP50 => quantile(0.5),
         Metric::LatencyP95 => quantile(0.95),
@@ -119,7 +114,7 @@ fn has_window(metric: Metric) -> bool {
     )
 }
 
-fn rate<'a>(posters: impl Iterator<Item = &'a SidePosts>, amount: fn(&SidePosts) -> u64) -> Option<f64> {
+fn rate<'a>(posters: impl Iterator<Item = &'a Posted>, amount: fn(&Posted) -> u64) -> Option<f64> {
     let (mut simultaneous, mut completed, mut longest) = (0.0, 0, 0);
     for posted in posters {
         let (_, _, elapsed_nanos) = posted.timed();
@@ -146,7 +141,7 @@ fn rate<'a>(posters: impl Iterator<Item = &'a SidePosts>, amount: fn(&SidePosts)
 pub fn bounded_statistic(
     workload: &Workload,
     moves_payload: bool,
-    cases: &[&Measured],
+    cases: &[&Measurement],
     metric: Metric,
 ) -> Option<BoundedValue> {
     match workload.command() {
@@ -158,7 +153,7 @@ pub fn bounded_statistic(
 /// Value that a command reported. No other values of a command are measured: it is not known when its operations start
 /// and end, and its CPU time includes its setup. Without a range, the resolution is unknown, and the value is taken as
 /// exact, as it was when such records were made.
-fn reported_value(cases: &[&Measured], metric: Metric) -> Option<BoundedValue> {
+fn reported_value(cases: &[&Measurement], metric: Metric) -> Option<BoundedValue> {
     // Flows have no commands.
     let [case] = cases else {
         return None;
@@ -204,28 +199,28 @@ mod tests {
     use super::*;
 
     /// One operation of 1 GiB in 1 ms.
-    fn measured() -> Measured {
+    fn measured() -> Measurement {
         let mut latency = Histogram::new();
         latency.record(1_000_000);
-        let posted = SidePosts {
+        let posted = Posted {
             operations: 1,
             payload_bytes: 1 << 30,
             elapsed_nanos: 1_000_000,
-            latency: Distribution::from(&latency),
+            latency,
             footprint: Some(FootprintReport {
                 consumers: 1,
                 consumers_pss_bytes: 7,
                 ..FootprintReport::default()
             }),
-            ..SidePosts::default()
+            ..Posted::default()
         };
-        let side = |posted| Side {
+        let side = |posted| SideReport {
             window_nanos: 1_000_000,
             cpu_nanos: 1_000_000,
             posted,
-            ..Side::default()
+            ..SideReport::default()
         };
-        Measured {
+        Measurement {
             initiator: side(Some(posted)),
             target: side(None),
         }

@@ -4,11 +4,10 @@ mod coalesce;
 mod doorbell;
 mod inject;
 
-use crds::record::PostingCounters;
+use crds::record::{Measurement, PostingCounters};
 use crds::v1alpha1::{Engagement, Optimization};
 use serde::Serialize;
 
-use crate::collect::Measured;
 use crate::plan::Cell;
 
 /// Evidence of whether an optimization engaged for an arm at a size.
@@ -32,7 +31,7 @@ pub(in crate::summarize) fn cell_evidence(
     planned: &Cell,
     baseline: Option<&Cell>,
     counters: &PostingCounters,
-    valid: &[&Measured],
+    valid: &[&Measurement],
     rails: u32,
     inline_bytes: Option<u64>,
     over_verbs: bool,

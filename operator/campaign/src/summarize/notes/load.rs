@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use crds::assignment::Pass;
+use crds::record::CaseResult;
 
-use crate::collect::{CaseOutcome, Reports};
+use crate::collect::Reports;
 use crate::format;
 use crate::plan::Plan;
 use crate::summarize::values::load::{completed_share, falls_behind};
@@ -14,7 +15,7 @@ use crate::summarize::values::load::{completed_share, falls_behind};
 pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
     let mut cases: BTreeMap<(usize, u64, usize), (u32, u32)> = BTreeMap::new();
     for case in reports.cases.iter().filter(|case| case.pass == Pass::Measure) {
-        let CaseOutcome::Measured(measured) = &case.outcome else {
+        let CaseResult::Measured(measured) = &case.outcome else {
             continue;
         };
         let scenario = plan.scenarios.get(case.scenario);

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use command_output::log;
-use crds::record::WarningReason;
+
+use crds::record::{CaseResult, WarningReason};
 
 use super::{load, windows};
-use crate::collect::{CaseOutcome, Reports};
+use crate::collect::Reports;
 use crate::plan::Plan;
 use crate::plan_check::libraries;
 use crate::stopping::Progress;
@@ -69,10 +70,10 @@ pub(in crate::summarize) fn warnings(
         format!("{:?}{rank}: {}{meaning}", from.record.reason, from.record.message)
     });
     let throttling_unknown = reports.cases.iter().any(|case| match &case.outcome {
-        CaseOutcome::Measured(measured) => [&measured.initiator, &measured.target]
+        CaseResult::Measured(measured) => [&measured.initiator, &measured.target]
             .iter()
             .any(|side| side.throttled_nanos.is_none()),
-        CaseOutcome::Checked(_) | CaseOutcome::Failed(_) => false,
+        CaseResult::Checked(_) | CaseResult::Failed(_) => false,
     });
     let throttling_unknown = throttling_unknown.then(|| {
         "the kernel of a worker does not report whether its cgroup was throttled, so throttling by a CPU limit would go \

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use crds::assignment::pilot::{MAX_ITERATIONS, PilotCount};
 use crds::assignment::{Extent, Pass, Workload};
+use crds::record::{CaseResult, Measurement};
 
-use crate::collect::{Case, CaseOutcome, Measured, Reports};
+use crate::collect::{Case, Reports};
 use crate::format;
 use crate::pilot::{operation_counts, pilot_counts};
 use crate::plan::Plan;
@@ -98,10 +99,10 @@ impl<'a> Cases<'a> {
     }
 
     /// Measurements of the cases of `pass`, each with the index of its arm.
-    fn measured(&self, pass: Pass) -> impl Iterator<Item = (usize, &'a Measured)> {
+    fn measured(&self, pass: Pass) -> impl Iterator<Item = (usize, &'a Measurement)> {
         self.with_pass(pass).filter_map(|case| match &case.outcome {
-            CaseOutcome::Measured(measured) => Some((case.arm, measured.as_ref())),
-            CaseOutcome::Checked(_) | CaseOutcome::Failed(_) => None,
+            CaseResult::Measured(measured) => Some((case.arm, measured.as_ref())),
+            CaseResult::Checked(_) | CaseResult::Failed(_) => None,
         })
     }
 
@@ -110,8 +111,8 @@ impl<'a> Cases<'a> {
         let mut failures = self
             .with_pass(Pass::Pilot)
             .filter_map(|case| match &case.outcome {
-                CaseOutcome::Failed(failure) => Some(failure),
-                CaseOutcome::Measured(_) | CaseOutcome::Checked(_) => None,
+                CaseResult::Failed(failure) => Some(failure),
+                CaseResult::Measured(_) | CaseResult::Checked(_) => None,
             });
         let first = failures.next()?;
         Some(format!(
@@ -169,10 +170,10 @@ fn reason(pilot: Option<PilotCount>, workload: &Workload) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crds::record::{CaseFailure, FailureReason};
+
+    use crds::record::{CaseFailure, FailureReason, Posted, SideReport};
 
     use super::*;
-    use crate::collect::{Side, SidePosts};
     use crate::fixture::{failed_case, run_from_yaml};
     use crate::validate::validate;
 
@@ -181,7 +182,7 @@ mod tests {
                        {maxBytes: 64}}]\n  scenarios: [{name: s, pingPong: {sizes: [64], iterations: 100}}]\n  \
                        sampling: {rounds: 12}\n";
 
-    fn case(pass: Pass, arm: usize, outcome: CaseOutcome) -> Case {
+    fn case(pass: Pass, arm: usize, outcome: CaseResult) -> Case {
         Case {
             round: u32::from(pass == Pass::Measure),
             restart: 0,
@@ -192,23 +193,23 @@ mod tests {
         }
     }
 
-    fn measured(operations: u64, nanos: u64) -> CaseOutcome {
-        CaseOutcome::Measured(Box::new(Measured {
-            initiator: Side {
+    fn measured(operations: u64, nanos: u64) -> CaseResult {
+        CaseResult::Measured(Box::new(Measurement {
+            initiator: SideReport {
                 window_nanos: nanos,
-                posted: Some(SidePosts {
+                posted: Some(Posted {
                     operations,
                     elapsed_nanos: nanos,
-                    ..SidePosts::default()
+                    ..Posted::default()
                 }),
-                ..Side::default()
+                ..SideReport::default()
             },
-            target: Side::default(),
+            target: SideReport::default(),
         }))
     }
 
-    fn failed_outcome() -> CaseOutcome {
-        CaseOutcome::Failed(CaseFailure {
+    fn failed_outcome() -> CaseResult {
+        CaseResult::Failed(CaseFailure {
             reason: FailureReason::PeerLost,
             message: "rank 1 exited".to_owned(),
         })

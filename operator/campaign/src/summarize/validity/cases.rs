@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 
 use crds::assignment::Pass;
-use crds::record::IntegrityReport;
+use crds::record::{CaseResult, IntegrityReport, Measurement};
 use crds::v1alpha1::FabricProof;
 
 use super::case_check::{CaseCheck, Invalid};
 use super::fabric::Proofs;
 use super::{contradictions, flow_limits, limits, reported_rate};
-use crate::collect::{Case, CaseOutcome, Measured, Reports};
+use crate::collect::{Case, Reports};
 use crate::plan::{Plan, PlannedScenario};
 use crate::summarize::statistic::bounded_statistic;
 use crate::summarize::workers::endpoints::EndpointIndex;
@@ -70,9 +70,9 @@ fn invalidate_other_flows(reports: &Reports, checks: &mut [CaseCheck]) {
 
 fn case_reasons(plan: &Plan, reports: &Reports, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<Invalid> {
     let measured = match &case.outcome {
-        CaseOutcome::Measured(measured) => measured,
-        CaseOutcome::Checked(_) => return Vec::new(),
-        CaseOutcome::Failed(failure) => {
+        CaseResult::Measured(measured) => measured,
+        CaseResult::Checked(_) => return Vec::new(),
+        CaseResult::Failed(failure) => {
             return vec![Invalid::Failed {
                 failure: failure.reason,
                 message: failure.message.clone(),
@@ -168,13 +168,13 @@ fn different_configurations(case: &Case, endpoints: &EndpointIndex<'_>) -> Optio
     })
 }
 
-fn has_measurements(scenario: &PlannedScenario, case: &Case, measured: &Measured) -> bool {
+fn has_measurements(scenario: &PlannedScenario, case: &Case, measured: &Measurement) -> bool {
     if scenario.assignment.workload.command().is_some() {
         // The verdict metric must have a value, even if it is below the tool's resolution; others may be missing.
         let primary = bounded_statistic(&scenario.assignment.workload, true, &[measured], scenario.primary);
         return primary.is_some();
     }
-    let complete = |side: &crate::collect::SidePosts| {
+    let complete = |side: &crds::record::Posted| {
         let (operations, payload_bytes, elapsed_nanos) = side.timed();
         operations > 0
             && elapsed_nanos > 0
@@ -194,8 +194,8 @@ fn integrity_failures(plan: &Plan, reports: &Reports) -> BTreeMap<(usize, u64, u
     let checks = reports.cases.iter().filter(|case| case.pass == Pass::Integrity);
     let failures = checks.filter_map(|case| {
         let (failure, found) = match &case.outcome {
-            CaseOutcome::Checked(report) => (None, describe_integrity_failure(report)?),
-            CaseOutcome::Failed(failure) => {
+            CaseResult::Checked(report) => (None, describe_integrity_failure(report)?),
+            CaseResult::Failed(failure) => {
                 if is_command(case) {
                     // A command is checked in each measured case instead.
                     return None;
@@ -206,7 +206,7 @@ fn integrity_failures(plan: &Plan, reports: &Reports) -> BTreeMap<(usize, u64, u
                 );
                 (Some(failure.reason), message)
             }
-            CaseOutcome::Measured(_) => return None,
+            CaseResult::Measured(_) => return None,
         };
         let message = format!("ranks {} to {}: {found}", case.initiator, case.target);
         let reason = Invalid::Integrity { failure, message };
@@ -246,6 +246,7 @@ fn describe_integrity_failure(report: &IntegrityReport) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+
     use crds::record::FabricFacts;
 
     use super::*;

@@ -2,9 +2,11 @@
 //! I/O.
 
 use crds::assignment::Workload;
+use crds::record::{Measurement, Posted};
 
 use super::case_check::Invalid;
-use crate::collect::{Case, Measured, SidePosts};
+use crate::collect::Case;
+use crate::stats::Distribution;
 use crate::workload::rules;
 
 /// Detects a posting worker whose operations, payload, latencies and posts cannot all be true. `off_fabric` is whether the
@@ -13,7 +15,7 @@ pub(super) fn check(
     workload: &Workload,
     off_fabric: bool,
     case: &Case,
-    measured: &Measured,
+    measured: &Measurement,
 ) -> Option<Invalid> {
     // The values of a command are those that its tool printed, and only the tool knows how they are related.
     if workload.command().is_some() {
@@ -26,7 +28,7 @@ pub(super) fn check(
 }
 
 /// Compares the operations with their payload and their latencies.
-fn operations(size_bytes: u64, posted: &SidePosts) -> Option<String> {
+fn operations(size_bytes: u64, posted: &Posted) -> Option<String> {
     let (timed, timed_bytes, _) = posted.timed();
     for (operations, bytes) in [(posted.operations, posted.payload_bytes), (timed, timed_bytes)] {
         if operations.checked_mul(size_bytes) != Some(bytes) {
@@ -46,7 +48,7 @@ fn operations(size_bytes: u64, posted: &SidePosts) -> Option<String> {
         return Some(format!("{timed} operations have {samples} latencies"));
     }
     let (least, most) = (posted.min_nanos, posted.max_nanos);
-    let median = posted.latency.quantile(0.5)?;
+    let median = Distribution::from(posted).quantile(0.5)?;
     // A histogram rounds latencies up, but not above the greatest.
     (median < least || median > most).then(|| {
         format!("the median latency of {median} ns is not between the extremes, {least} and {most} ns")
@@ -54,7 +56,7 @@ fn operations(size_bytes: u64, posted: &SidePosts) -> Option<String> {
 }
 
 /// Compares the posts with each other and with the payload.
-fn posts(workload: &Workload, off_fabric: bool, posted: &SidePosts) -> Option<String> {
+fn posts(workload: &Workload, off_fabric: bool, posted: &Posted) -> Option<String> {
     let counters = &posted.counters;
     let sum = |counts: &[u64]| counts.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
     let on_rails = sum(&counters.posts_per_rail);
@@ -87,22 +89,20 @@ fn posts(workload: &Workload, off_fabric: bool, posted: &SidePosts) -> Option<St
 mod tests {
     use crds::assignment::{Extent, TransferWorkload};
     use crds::histogram::Histogram;
-    use crds::record::{PostingCounters, Simultaneous};
+    use crds::record::{PostingCounters, SideReport, Simultaneous};
     use crds::v1alpha1::TransferOperation;
 
     use super::*;
-    use crate::collect::Side;
     use crate::fixture::failed_case;
-    use crate::stats::Distribution;
 
     /// Ten writes of 64 bytes over two rails, which took 1 to 10 us.
-    fn written() -> SidePosts {
+    fn written() -> Posted {
         let mut latency = Histogram::new();
         (1..=10).for_each(|micros| latency.record(micros * 1_000));
-        SidePosts {
+        Posted {
             operations: 10,
             payload_bytes: 640,
-            latency: Distribution::with_maximum(&latency, 10_000),
+            latency,
             min_nanos: 1_000,
             max_nanos: 10_000,
             counters: PostingCounters {
@@ -113,19 +113,19 @@ mod tests {
                 posts_per_rail: vec![5, 5],
                 ..PostingCounters::default()
             },
-            ..SidePosts::default()
+            ..Posted::default()
         }
     }
 
-    fn found(off_fabric: bool, change: impl FnOnce(&mut SidePosts)) -> Option<String> {
+    fn found(off_fabric: bool, change: impl FnOnce(&mut Posted)) -> Option<String> {
         let mut posted = written();
         change(&mut posted);
-        let measured = Measured {
-            initiator: Side {
+        let measured = Measurement {
+            initiator: SideReport {
                 posted: Some(posted),
-                ..Side::default()
+                ..SideReport::default()
             },
-            target: Side::default(),
+            target: SideReport::default(),
         };
         let case = Case {
             size_bytes: 64,
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn every_changed_count_is_found() {
-        type Change = fn(&mut SidePosts);
+        type Change = fn(&mut Posted);
         let cases: [(Change, &str); 9] = [
             (
                 |posted| posted.operations = 9,

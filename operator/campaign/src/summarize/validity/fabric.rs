@@ -24,6 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crds::assignment::{Pass, Workload};
 use crds::interface_load::COVERAGE;
+use crds::record::{CaseResult, Measurement};
 use crds::v1alpha1::FabricProof;
 use serde::Serialize;
 
@@ -31,7 +32,7 @@ use self::control::ControlSides;
 use self::hosts::{host, hosts};
 use self::reading::{InterfaceReading, ReadSide, Traffic};
 use super::case_check::{CaseCheck, CaseProof};
-use crate::collect::{Case, CaseOutcome, Measured, Reports};
+use crate::collect::{Case, Reports};
 use crate::plan::{Plan, PlannedScenario};
 use crate::summarize::workers::endpoints::EndpointIndex;
 
@@ -191,12 +192,12 @@ fn hosts_of_unmeasured_cases(reports: &Reports) -> BTreeSet<(u32, usize, String)
     let failed = reports
         .cases
         .iter()
-        .filter(|case| matches!(case.outcome, CaseOutcome::Failed(_)) && case.pass == Pass::Measure);
+        .filter(|case| matches!(case.outcome, CaseResult::Failed(_)) && case.pass == Pass::Measure);
     let hosts = failed.flat_map(|case| hosts(reports, case).map(|host| (case.block, case.arm, host)));
     hosts.collect()
 }
 
-fn measured_case(reports: &Reports, index: usize) -> Option<(&Case, &Measured)> {
+fn measured_case(reports: &Reports, index: usize) -> Option<(&Case, &Measurement)> {
     let case = reports.cases.get(index)?;
     Some((case, case.measurement()?))
 }
@@ -206,7 +207,7 @@ fn proof(
     workload: Option<&Workload>,
     index: usize,
     case: &Case,
-    measured: &Measured,
+    measured: &Measurement,
     readings: &[&InterfaceReading],
     endpoints: &EndpointIndex<'_>,
 ) -> CaseProof {

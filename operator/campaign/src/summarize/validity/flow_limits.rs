@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::assignment::Pass;
-use crds::record::{FabricFacts, LINE_RATE_TOLERANCE};
+use crds::record::{CaseResult, FabricFacts, LINE_RATE_TOLERANCE, Posted};
 
 use super::case_check::{CaseCheck, Invalid};
-use crate::collect::{Case, CaseOutcome, Reports, SidePosts};
+use crate::collect::{Case, Reports};
 use crate::summarize::workers::endpoints::EndpointIndex;
 
 /// Leg, attempt, block and arm: the key of flows that ran concurrently.
@@ -19,14 +19,14 @@ struct Flow<'a> {
     case: &'a Case,
     /// Index of the case.
     index: usize,
-    posted: &'a SidePosts,
+    posted: &'a Posted,
 }
 
 /// Marks the flows of every worker whose flows together exceed its line rate as invalid.
 pub(super) fn check(reports: &Reports, endpoints: &EndpointIndex<'_>, checks: &mut [CaseCheck]) {
     let mut groups: BTreeMap<FlowsKey, Vec<Flow<'_>>> = BTreeMap::new();
     for (index, case) in reports.cases.iter().enumerate() {
-        if let CaseOutcome::Measured(measured) = &case.outcome
+        if let CaseResult::Measured(measured) = &case.outcome
             && case.pass == Pass::Measure
             && let Some(posted) = &measured.initiator.posted
         {
@@ -83,6 +83,7 @@ fn exceeded_limit(rank: u32, facts: &FabricFacts, flows: &[&Flow<'_>]) -> Option
 
 #[cfg(test)]
 mod tests {
+
     use crds::record::{PostingCounters, RailFacts, Simultaneous};
 
     use super::*;
@@ -93,7 +94,7 @@ mod tests {
     const NONE: [Vec<u32>; 2] = [Vec::new(), Vec::new()];
 
     fn case(block: u32, ranks: (u32, u32), bits_per_second: u64) -> Case {
-        let posted = SidePosts {
+        let posted = Posted {
             simultaneous: Some(Simultaneous {
                 payload_bytes: bits_per_second / 8,
                 elapsed_nanos: 1_000_000_000,
@@ -103,7 +104,7 @@ mod tests {
                 bytes_per_rail: vec![bits_per_second / 8],
                 ..PostingCounters::default()
             },
-            ..SidePosts::default()
+            ..Posted::default()
         };
         flow_case(block, 1, ranks, posted)
     }
@@ -169,7 +170,7 @@ mod tests {
         let flows: Vec<Flow<'_>> = own
             .iter()
             .map(|case| match &case.outcome {
-                CaseOutcome::Measured(measured) => Flow {
+                CaseResult::Measured(measured) => Flow {
                     case,
                     index: 0,
                     posted: measured.initiator.posted.as_ref().unwrap(),

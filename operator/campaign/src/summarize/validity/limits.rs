@@ -2,13 +2,14 @@
 //! operations of a case must have taken.
 
 use crds::assignment::Workload;
-use crds::record::{FabricFacts, LINE_RATE_TOLERANCE};
+use crds::record::{FabricFacts, LINE_RATE_TOLERANCE, Measurement};
 use crds::v1alpha1::uses_memory_lane;
 
 use super::case_check::Invalid;
 use super::case_check::MIN_SPAN_SHARE;
-use crate::collect::{Case, Measured};
+use crate::collect::Case;
 use crate::plan::PlannedScenario;
+use crate::stats::Distribution;
 use crate::summarize::workers::endpoints::EndpointIndex;
 use crate::workload::rules;
 
@@ -29,7 +30,7 @@ const SHORT_WINDOW_NANOS: u64 = 10_000_000;
 
 /// Detects a flow that was measured at a different time than the others. `span_nanos` is the time from the command that
 /// opens the windows of all flows to the last report that a window has closed.
-pub(super) fn check_simultaneous(span_nanos: Option<u64>, measured: &Measured) -> Option<Invalid> {
+pub(super) fn check_simultaneous(span_nanos: Option<u64>, measured: &Measurement) -> Option<Invalid> {
     let posted = measured.initiator.posted.as_ref()?;
     let window_nanos = posted.simultaneous.map_or(0, |window| window.elapsed_nanos);
     let span_nanos = span_nanos.unwrap_or_default();
@@ -45,7 +46,7 @@ pub(super) fn check_simultaneous(span_nanos: Option<u64>, measured: &Measured) -
 pub(super) fn check_line_rate(
     workload: &Workload,
     case: &Case,
-    measured: &Measured,
+    measured: &Measurement,
     endpoints: &EndpointIndex<'_>,
 ) -> Option<Invalid> {
     let directions = if workload.reads_back() { 2.0 } else { 1.0 };
@@ -78,14 +79,14 @@ fn is_through_interface(facts: &FabricFacts) -> bool {
 pub(super) fn check_latency_floor(
     scenario: &PlannedScenario,
     case: &Case,
-    measured: &Measured,
+    measured: &Measurement,
     endpoints: &EndpointIndex<'_>,
 ) -> Option<Invalid> {
     if !rules(&scenario.assignment.workload).measures_round_trips() {
         return None;
     }
     let posted = measured.initiator.posted.as_ref()?;
-    let measured_nanos = posted.latency.quantile(0.5)?;
+    let measured_nanos = Distribution::from(posted).quantile(0.5)?;
     let facts = endpoints.facts_of_case(case, case.initiator);
     let interface = facts.is_some_and(is_through_interface);
     let (mut floor_nanos, mut floor) = match interface {
@@ -117,7 +118,7 @@ pub(super) fn check_latency_floor(
 ///
 /// Operations that take `sum` nanoseconds in total, with at most `n` of them in flight, take at least `sum / n`
 /// nanoseconds (Little's law).
-pub(super) fn check_elapsed(workload: &Workload, measured: &Measured) -> Option<Invalid> {
+pub(super) fn check_elapsed(workload: &Workload, measured: &Measurement) -> Option<Invalid> {
     let concurrent = rules(workload).concurrent_operations()?;
     let in_flight = match workload.open_loop() {
         // Latencies of an open loop include the time before an operation is in flight.
@@ -127,8 +128,11 @@ pub(super) fn check_elapsed(workload: &Workload, measured: &Measured) -> Option<
     measured.posting_sides(workload).find_map(|side| {
         let posted = side.posted.as_ref()?;
         let (elapsed, window) = (posted.elapsed_nanos, side.window_nanos);
-        let latencies = posted.latency.buckets();
-        let sum: f64 = latencies.map(|(nanos, count)| nanos as f64 * count as f64).sum();
+        let latencies = Distribution::from(posted);
+        let sum: f64 = latencies
+            .buckets()
+            .map(|(nanos, count)| nanos as f64 * count as f64)
+            .sum();
         let at_least = sum / in_flight / (1.0 + LATENCY_TOLERANCE);
         let limit = if elapsed > window {
             format!("the window lasted only {window} ns")
@@ -153,28 +157,26 @@ pub(super) fn check_elapsed(workload: &Workload, measured: &Measured) -> Option<
 mod tests {
     use crds::assignment::{Extent, PingPongWorkload};
     use crds::histogram::Histogram;
-    use crds::record::RailFacts;
+    use crds::record::{Posted, RailFacts, SideReport};
     use crds::v1alpha1::PingPongOperation;
 
     use super::*;
-    use crate::collect::{Side, SidePosts};
-    use crate::stats::Distribution;
 
     /// Checks a ping-pong with 100 samples of 1 us.
     fn check(elapsed_nanos: u64, window_nanos: u64) -> Option<String> {
         let mut latency = Histogram::new();
         (0..100).for_each(|_| latency.record(1_000));
-        let measured = Measured {
-            initiator: Side {
+        let measured = Measurement {
+            initiator: SideReport {
                 window_nanos,
-                posted: Some(SidePosts {
+                posted: Some(Posted {
                     elapsed_nanos,
-                    latency: Distribution::from(&latency),
-                    ..SidePosts::default()
+                    latency,
+                    ..Posted::default()
                 }),
-                ..Side::default()
+                ..SideReport::default()
             },
-            target: Side::default(),
+            target: SideReport::default(),
         };
         let workload = Workload::PingPong(PingPongWorkload {
             operation: PingPongOperation::Send,

@@ -8,11 +8,11 @@
 use std::collections::BTreeSet;
 
 use crds::assignment::CommandWorkload;
-use crds::record::{FabricFacts, LINE_RATE_TOLERANCE};
+use crds::record::{FabricFacts, LINE_RATE_TOLERANCE, Measurement};
 use crds::v1alpha1::CommandTool;
 
 use super::case_check::Invalid;
-use crate::collect::{Case, Measured, Reports};
+use crate::collect::{Case, Reports};
 use crate::plan::{Plan, PlannedScenario};
 use crate::summarize::workers::endpoints::EndpointIndex;
 
@@ -22,7 +22,7 @@ pub(super) fn check(
     reports: &Reports,
     scenario: &PlannedScenario,
     case: &Case,
-    measured: &Measured,
+    measured: &Measurement,
     endpoints: &EndpointIndex<'_>,
 ) -> Option<Invalid> {
     let command = scenario.assignment.workload.command()?;
@@ -86,6 +86,7 @@ fn worker_limit(facts: &FabricFacts, nics: &BTreeSet<&str>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+
     use crds::record::RailFacts;
 
     use super::*;

@@ -1,11 +1,11 @@
 //! Calls of one arm with one payload: their report section, and the mean and deviation of all samples. Performs no I/O.
 
 use crds::assignment::Workload;
-use crds::record::{CallReport, FailureReason};
+use crds::record::{CallReport, CaseResult, FailureReason};
 use crds::v1alpha1::{CallCause, CallSection, RpcPayload};
 use serde::Serialize;
 
-use crate::collect::{Case, CaseOutcome, Reports};
+use crate::collect::{Case, Reports};
 use crate::plan::PlannedScenario;
 use crate::summarize::validity::case_check::{CaseCheck, Invalid};
 
@@ -132,7 +132,7 @@ pub(super) fn summary(
 }
 
 fn calls_of(case: &Case) -> Option<(u64, &CallReport)> {
-    let CaseOutcome::Measured(measured) = &case.outcome else {
+    let CaseResult::Measured(measured) = &case.outcome else {
         return None;
     };
     let posted = measured.initiator.posted.as_ref()?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::assignment::Pass;
-use crds::record::{PostingCounters, ProtocolUse};
+use crds::record::{CaseResult, Measurement, PostingCounters, ProtocolUse};
 use crds::v1alpha1::{Answer, FabricProof, Metric, TransportSpec};
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ use super::observations::observations;
 use super::round_summary::RoundSummary;
 use super::rounds::Rounds;
 use super::{calls, footprint};
-use crate::collect::{Case, CaseOutcome, Measured, Reports};
+use crate::collect::{Case, Reports};
 use crate::pilot::iterations_of;
 use crate::plan::{Plan, PlannedScenario};
 use crate::stats::{BoundedValue, Distribution, median_of};
@@ -28,8 +28,8 @@ use crate::summarize::evidence::optimizations::Evidence;
 use crate::summarize::evidence::settings;
 use crate::summarize::evidence::settings::SettingsEvidence;
 use crate::summarize::evidence::{offload, optimizations as evidence};
+use crate::summarize::statistic::cpu_percent;
 use crate::summarize::statistic::{METRICS, bounded_statistic};
-use crate::summarize::statistic::{cpu_percent, latency};
 use crate::summarize::validity::case_check::{CaseCheck, CaseProof, Invalid};
 use crate::summarize::workers::configurations::ConfigurationIndex;
 use crate::summarize::workers::endpoints::EndpointIndex;
@@ -211,7 +211,7 @@ pub(in crate::summarize) fn cells(
                 if let Some(planned) = planned {
                     cell.settings = settings::assess(plan, scenario, planned, endpoints);
                     let baseline = plan.cell(index, *size_bytes, plan.baseline);
-                    let valid: Vec<&Measured> =
+                    let valid: Vec<&Measurement> =
                         valid_measurements(&cases).map(|(_, measured)| measured).collect();
                     // Rank 0 represents all workers: a run is valid only if they have the same kind of device.
                     let facts = endpoints.first(0, arm);
@@ -237,11 +237,11 @@ pub(in crate::summarize) fn cells(
 }
 
 /// Returns the valid cases with their measurements.
-fn valid_measurements<'a>(cases: &'a [CheckedCase<'a>]) -> impl Iterator<Item = (&'a Case, &'a Measured)> {
+fn valid_measurements<'a>(cases: &'a [CheckedCase<'a>]) -> impl Iterator<Item = (&'a Case, &'a Measurement)> {
     let valid = cases.iter().filter(|(_, validity)| validity.is_valid());
     valid.filter_map(|(case, _)| match &case.outcome {
-        CaseOutcome::Measured(measured) => Some((*case, measured.as_ref())),
-        CaseOutcome::Checked(_) | CaseOutcome::Failed(_) => None,
+        CaseResult::Measured(measured) => Some((*case, measured.as_ref())),
+        CaseResult::Checked(_) | CaseResult::Failed(_) => None,
     })
 }
 
@@ -272,7 +272,9 @@ fn cell(
     for (case, measured) in valid_measurements(cases) {
         cell.valid_cases += 1;
         rounds.add(case.round, measured);
-        cell.latency.merge(&latency(workload, measured));
+        measured
+            .posters(workload)
+            .for_each(|posted| cell.latency.add_latencies(posted));
         // A command's posts have no latencies.
         let posters = measured
             .posters(workload)
@@ -312,7 +314,7 @@ fn cell(
     cell.cpu_percent = rounds.median(|cases| cpu_percent(workload, cases));
     cell.observations = observations(workload, &rounds);
     cell.observations.serving = workload.serving().and_then(|serving| {
-        let cases: Vec<(u32, &Measured)> = valid_measurements(cases)
+        let cases: Vec<(u32, &Measurement)> = valid_measurements(cases)
             .map(|(case, measured)| (case.target, measured))
             .collect();
         super::serving::serving(serving, size_bytes, plan.many_to_many, &cases)
@@ -326,8 +328,8 @@ fn cell(
     cell.valid_rounds = rounds.numbers().collect();
     let moves_payload = plan.moves_payload(scenario, arm, size_bytes);
     for metric in METRICS {
-        let value = |cases: &[&Measured]| bounded_statistic(workload, moves_payload, cases, metric);
-        let below = |case: &Measured| value(&[case]).is_some_and(|value| value.is_below_resolution());
+        let value = |cases: &[&Measurement]| bounded_statistic(workload, moves_payload, cases, metric);
+        let below = |case: &Measurement| value(&[case]).is_some_and(|value| value.is_below_resolution());
         let is_printed = workload.command().is_some();
         if is_printed && rounds.cases().any(below) {
             // The other cases would be a selection by their values.

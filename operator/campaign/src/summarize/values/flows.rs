@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crds::record::Measurement;
 use serde::Serialize;
 
-use crate::collect::{Case, Measured};
+use crate::collect::Case;
 use crate::stats::median_of;
 
 /// Rates of the flows of one arm at one size. All values are medians over the valid rounds. Rates are in payload bytes
@@ -59,7 +60,7 @@ impl FlowsSummary {
 }
 
 /// Summarizes `valid`, the valid cases of an arm at one size. `None` if there is no valid round.
-pub(super) fn flows<'a>(valid: impl Iterator<Item = (&'a Case, &'a Measured)>) -> Option<FlowsSummary> {
+pub(super) fn flows<'a>(valid: impl Iterator<Item = (&'a Case, &'a Measurement)>) -> Option<FlowsSummary> {
     let mut rounds: BTreeMap<u32, BTreeMap<(u32, u32), f64>> = BTreeMap::new();
     for (case, measured) in valid {
         // The transfers are unidirectional, so only the initiator posts.
@@ -112,33 +113,33 @@ fn fairness_index(rates: impl Iterator<Item = f64> + Clone) -> f64 {
 
 #[cfg(test)]
 pub(in crate::summarize) mod tests {
-    use crds::record::Simultaneous;
+
+    use crds::record::{CaseResult, Posted, SideReport, Simultaneous};
 
     use super::*;
-    use crate::collect::{CaseOutcome, Side, SidePosts};
     use crate::fixture::failed_case;
 
     /// A measured case of one flow, whose initiator posted `posted`.
-    pub fn flow_case(block: u32, round: u32, (initiator, target): (u32, u32), posted: SidePosts) -> Case {
-        let initiator_side = Side {
+    pub fn flow_case(block: u32, round: u32, (initiator, target): (u32, u32), posted: Posted) -> Case {
+        let initiator_side = SideReport {
             posted: Some(posted),
-            ..Side::default()
+            ..SideReport::default()
         };
         Case {
             block,
             round,
             initiator,
             target,
-            outcome: CaseOutcome::Measured(Box::new(Measured {
+            outcome: CaseResult::Measured(Box::new(Measurement {
                 initiator: initiator_side,
-                target: Side::default(),
+                target: SideReport::default(),
             })),
             ..failed_case()
         }
     }
 
     fn case(round: u32, ranks: (u32, u32), payload_bytes: u64) -> Case {
-        let posted = SidePosts {
+        let posted = Posted {
             // The transfers before and after the window are not counted.
             payload_bytes: 100 * payload_bytes,
             elapsed_nanos: 2_000_000_000,
@@ -147,17 +148,17 @@ pub(in crate::summarize) mod tests {
                 elapsed_nanos: 1_000_000_000,
                 ..Simultaneous::default()
             }),
-            ..SidePosts::default()
+            ..Posted::default()
         };
         flow_case(round, round, ranks, posted)
     }
 
     fn summary(cases: &[Case]) -> FlowsSummary {
         let measured = |case: &'_ Case| match &case.outcome {
-            CaseOutcome::Measured(measured) => measured.as_ref().clone(),
+            CaseResult::Measured(measured) => measured.as_ref().clone(),
             _ => panic!("{case:?}"),
         };
-        let all: Vec<(&Case, Measured)> = cases.iter().map(|case| (case, measured(case))).collect();
+        let all: Vec<(&Case, Measurement)> = cases.iter().map(|case| (case, measured(case))).collect();
         flows(all.iter().map(|(case, measured)| (*case, measured))).unwrap()
     }
 

@@ -1,13 +1,13 @@
 //! Memory use of a host and its consumers: medians over the rounds, and memory saved by sharing. Performs no I/O.
 
 use crds::assignment::Workload;
-use crds::record::FootprintReport;
+use crds::record::{FootprintReport, Measurement};
 use crds::v1alpha1::{CallCause, CallSection};
 use serde::Serialize;
 
 use super::calls::SectionOutcome;
 use super::rounds::Rounds;
-use crate::collect::{Case, Measured};
+use crate::collect::Case;
 use crate::plan::PlannedScenario;
 use crate::summarize::validity::case_check::CaseCheck;
 
@@ -89,10 +89,11 @@ pub(super) fn summary(
 
 fn medians(rounds: &Rounds<'_>, size_bytes: u64, consumers: u32) -> Option<FootprintMedians> {
     let optional_median = |value: fn(&FootprintReport) -> Option<f64>| {
-        rounds.median_of_pairs(|case: &Measured| value(case.initiator.posted.as_ref()?.footprint.as_ref()?))
+        rounds
+            .median_of_pairs(|case: &Measurement| value(case.initiator.posted.as_ref()?.footprint.as_ref()?))
     };
     let median = |value: fn(&FootprintReport) -> f64| {
-        rounds.median_of_pairs(|case: &Measured| {
+        rounds.median_of_pairs(|case: &Measurement| {
             Some(value(case.initiator.posted.as_ref()?.footprint.as_ref()?))
         })
     };
@@ -115,23 +116,24 @@ fn medians(rounds: &Rounds<'_>, size_bytes: u64, consumers: u32) -> Option<Footp
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::collect::{Side, SidePosts};
+    use crds::record::{Posted, SideReport};
 
-    fn case(report: FootprintReport) -> Measured {
-        Measured {
-            initiator: Side {
-                posted: Some(SidePosts {
+    use super::*;
+
+    fn case(report: FootprintReport) -> Measurement {
+        Measurement {
+            initiator: SideReport {
+                posted: Some(Posted {
                     footprint: Some(report),
-                    ..SidePosts::default()
+                    ..Posted::default()
                 }),
-                ..Side::default()
+                ..SideReport::default()
             },
-            target: Side::default(),
+            target: SideReport::default(),
         }
     }
 
-    fn by_round(cases: &[Measured]) -> Rounds<'_> {
+    fn by_round(cases: &[Measurement]) -> Rounds<'_> {
         let mut rounds = Rounds::new(false);
         (1..).zip(cases).for_each(|(round, case)| rounds.add(round, case));
         rounds

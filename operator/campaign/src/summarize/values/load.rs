@@ -1,8 +1,7 @@
 //! Completed share of open loops.
 
 use crds::assignment::Workload;
-
-use crate::collect::{Measured, SidePosts};
+use crds::record::{Measurement, Posted};
 
 /// Minimum completed share of an open loop that keeps up with its schedule.
 pub const MIN_COMPLETED_SHARE: f64 = 0.95;
@@ -17,12 +16,12 @@ pub(in crate::summarize) fn falls_behind(completed_share: f64) -> bool {
 /// `intended` and `elapsed` are the intended and the measured duration. The smallest latency is subtracted because,
 /// even without load, the last transfer completes one latency after its intended start. If both sides post, the smaller
 /// fraction counts. `None` if the workload is not an open loop.
-pub(in crate::summarize) fn completed_share(workload: &Workload, measured: &Measured) -> Option<f64> {
+pub(in crate::summarize) fn completed_share(workload: &Workload, measured: &Measurement) -> Option<f64> {
     let shares: Option<Vec<f64>> = measured.posters(workload).map(share_of_side).collect();
     shares?.into_iter().min_by(f64::total_cmp)
 }
 
-fn share_of_side(posted: &SidePosts) -> Option<f64> {
+fn share_of_side(posted: &Posted) -> Option<f64> {
     let intended = posted.open_loop?.intended_nanos;
     let elapsed = posted.elapsed_nanos.saturating_sub(posted.min_nanos);
     (intended > 0 && elapsed > 0).then(|| intended as f64 / elapsed as f64)
@@ -34,24 +33,24 @@ mod tests {
     use crds::record::OpenLoopReport;
 
     use super::*;
-    use crate::stats::Distribution;
 
-    fn side_posts(elapsed_nanos: u64, intended_nanos: u64, latency: u64) -> SidePosts {
+    fn side_posts(elapsed_nanos: u64, intended_nanos: u64, latency: u64) -> Posted {
         let mut histogram = Histogram::new();
         histogram.record(latency);
-        SidePosts {
+        Posted {
             elapsed_nanos,
             min_nanos: latency,
-            latency: Distribution::with_maximum(&histogram, latency),
+            latency: histogram,
+            max_nanos: latency,
             open_loop: Some(OpenLoopReport {
                 intended_nanos,
                 late: 0,
             }),
-            ..SidePosts::default()
+            ..Posted::default()
         }
     }
 
-    fn is_behind(posted: &SidePosts) -> Option<bool> {
+    fn is_behind(posted: &Posted) -> Option<bool> {
         share_of_side(posted).map(falls_behind)
     }
 
@@ -74,7 +73,7 @@ mod tests {
             is_behind(&side_posts(40_000_000, 20_000_000, 10_000_000)),
             Some(true)
         );
-        let closed = SidePosts {
+        let closed = Posted {
             open_loop: None,
             ..side_posts(1, 1, 1)
         };
@@ -85,8 +84,9 @@ mod tests {
     fn arm_with_7_percent_overload_falls_behind_although_half_of_it_is_in_the_median_latency() {
         let mut histogram = Histogram::new();
         (0..100).for_each(|step| histogram.record(10_000 + step * 14_000));
-        let overloaded = SidePosts {
-            latency: Distribution::with_maximum(&histogram, 1_410_000),
+        let overloaded = Posted {
+            latency: histogram,
+            max_nanos: 1_410_000,
             ..side_posts(21_410_000, 20_000_000, 10_000)
         };
         assert_eq!(is_behind(&overloaded), Some(true));

@@ -2,11 +2,11 @@
 //! directions of a bidirectional transfer, flushes, pings, reads of written memory and first batches.
 
 use crds::assignment::Workload;
+use crds::record::Measurement;
 use serde::Serialize;
 
 use super::rounds::Rounds;
 use super::serving::Serving;
-use crate::collect::Measured;
 use crate::stats::Distribution;
 use crate::workload::rules;
 
@@ -79,14 +79,14 @@ pub(super) fn observations(workload: &Workload, rounds: &Rounds<'_>) -> Observat
     let mut observations = Observations::default();
     for posted in rounds.cases().filter_map(|case| case.initiator.posted.as_ref()) {
         if let Some(flush) = &posted.flush {
-            observations.flushes.merge(flush);
+            observations.flushes.add_durations(flush);
         }
         if let Some(ping) = &posted.ping {
-            observations.idle_pings.merge(&ping.idle);
-            observations.loaded_pings.merge(&ping.loaded);
+            observations.idle_pings.add_durations(&ping.idle);
+            observations.loaded_pings.add_durations(&ping.loaded);
         }
         if let Some(read_back) = &posted.read_back {
-            observations.read_backs.merge(read_back);
+            observations.read_backs.add_durations(read_back);
         }
     }
     observations.first_batch_nanos = rounds.median_of_pairs(first_batch_nanos);
@@ -100,19 +100,19 @@ pub(super) fn observations(workload: &Workload, rounds: &Rounds<'_>) -> Observat
 }
 
 fn directions(rounds: &Rounds<'_>) -> Option<Directions> {
-    let from_initiator = |case: &Measured| case.initiator.posted.as_ref()?.payload_rate();
-    let from_target = |case: &Measured| case.target.posted.as_ref()?.payload_rate();
+    let from_initiator = |case: &Measurement| case.initiator.posted.as_ref()?.payload_rate();
+    let from_target = |case: &Measurement| case.target.posted.as_ref()?.payload_rate();
     Some(Directions::new(
         rounds.median_of_pairs(from_initiator)?,
         rounds.median_of_pairs(from_target)?,
     ))
 }
 
-fn first_batch_nanos(case: &Measured) -> Option<f64> {
+fn first_batch_nanos(case: &Measurement) -> Option<f64> {
     Some(case.initiator.posted.as_ref()?.first_burst_nanos? as f64)
 }
 
-fn mean_round_trip_nanos(case: &Measured) -> Option<f64> {
+fn mean_round_trip_nanos(case: &Measurement) -> Option<f64> {
     let posted = case.initiator.posted.as_ref()?;
     let mean = posted.elapsed_nanos as f64 / posted.operations as f64;
     Some(mean).filter(|mean| mean.is_finite() && *mean > 0.0)
@@ -121,38 +121,48 @@ fn mean_round_trip_nanos(case: &Measured) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use crds::histogram::Histogram;
+    use crds::record::{Durations, PingReport, Posted, SideReport};
 
     use super::*;
-    use crate::collect::{PingTimes, Side, SidePosts};
 
-    fn side(payload_bytes: u64, elapsed_nanos: u64) -> Side {
-        Side {
-            posted: Some(SidePosts {
+    fn side(payload_bytes: u64, elapsed_nanos: u64) -> SideReport {
+        SideReport {
+            posted: Some(Posted {
                 operations: 10,
                 payload_bytes,
                 elapsed_nanos,
-                ..SidePosts::default()
+                ..Posted::default()
             }),
-            ..Side::default()
+            ..SideReport::default()
         }
     }
 
-    fn case(initiator: Side, target: Side) -> Measured {
-        Measured { initiator, target }
+    fn case(initiator: SideReport, target: SideReport) -> Measurement {
+        Measurement { initiator, target }
     }
 
     /// A round for each case.
-    fn rounds(cases: &[Measured]) -> Rounds<'_> {
+    fn rounds(cases: &[Measurement]) -> Rounds<'_> {
         let mut rounds = Rounds::new(false);
         (1..).zip(cases).for_each(|(round, case)| rounds.add(round, case));
         rounds
     }
 
-    fn distribution(nanos: u64, samples: u64) -> Distribution {
+    fn durations(nanos: u64, samples: u64) -> Durations {
         let mut histogram = Histogram::new();
         (0..samples).for_each(|_| histogram.record(nanos));
         histogram.record(10 * nanos);
-        Distribution::with_maximum(&histogram, 10 * nanos)
+        Durations {
+            histogram,
+            min_nanos: nanos,
+            max_nanos: 10 * nanos,
+        }
+    }
+
+    fn distribution(nanos: u64, samples: u64) -> Distribution {
+        let mut distribution = Distribution::default();
+        distribution.add_durations(&durations(nanos, samples));
+        distribution
     }
 
     #[test]
@@ -170,7 +180,7 @@ mod tests {
 
     #[test]
     fn mean_round_trip_is_the_window_divided_by_the_round_trips() {
-        let cases = [case(side(0, 50_000), Side::default())];
+        let cases = [case(side(0, 50_000), SideReport::default())];
         assert_eq!(
             rounds(&cases).median_of_pairs(mean_round_trip_nanos),
             Some(5000.0)
@@ -195,13 +205,13 @@ mod tests {
         let observed = || {
             let mut side = side(1000, 1000);
             if let Some(posted) = &mut side.posted {
-                posted.flush = Some(distribution(10, 1));
-                posted.ping = Some(PingTimes {
-                    idle: distribution(20, 2),
-                    loaded: distribution(30, 3),
+                posted.flush = Some(durations(10, 1));
+                posted.ping = Some(PingReport {
+                    idle: durations(20, 2),
+                    loaded: durations(30, 3),
                 });
             }
-            case(side, Side::default())
+            case(side, SideReport::default())
         };
         let cases = [observed(), observed()];
         let rounds = rounds(&cases);

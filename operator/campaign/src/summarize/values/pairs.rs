@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 
 use crds::assignment::Pass;
+use crds::record::CaseResult;
 use crds::v1alpha1::Metric;
 use serde::Serialize;
 
-use crate::collect::{CaseOutcome, Reports};
+use crate::collect::Reports;
 use crate::plan::Plan;
 use crate::stats::BetterDirection;
 use crate::stats::median_of;
@@ -60,7 +61,7 @@ pub(in crate::summarize) fn pairs(
     let mut values: BTreeMap<(usize, u64), BTreeMap<Pair<'_>, Vec<f64>>> = BTreeMap::new();
     for (case, validity) in reports.cases.iter().zip(validities) {
         let is_used = case.pass == Pass::Measure && case.arm == plan.baseline && validity.is_valid();
-        let CaseOutcome::Measured(measured) = &case.outcome else {
+        let CaseResult::Measured(measured) = &case.outcome else {
             continue;
         };
         let node = |rank| nodes.get(&(case.leg, case.attempt, rank)).copied();

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::collect::Measured;
+use crds::record::Measurement;
+
 use crate::stats::median_of;
 
 /// The valid cases of an arm at one size, by round.
 #[derive(Debug, Default)]
 pub(super) struct Rounds<'a> {
     /// The cases of each round: one for each pair or, with the many-to-many pattern, one for each flow.
-    cases: BTreeMap<u32, Vec<&'a Measured>>,
+    cases: BTreeMap<u32, Vec<&'a Measurement>>,
     /// Whether the cases in a round are flows that share one value. Otherwise, each case has a value.
     are_flows: bool,
 }
@@ -24,7 +25,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// Adds a case of `round`.
-    pub(super) fn add(&mut self, round: u32, case: &'a Measured) {
+    pub(super) fn add(&mut self, round: u32, case: &'a Measurement) {
         self.cases.entry(round).or_default().push(case);
     }
 
@@ -34,14 +35,14 @@ impl<'a> Rounds<'a> {
     }
 
     /// All cases, by round.
-    pub(super) fn cases(&self) -> impl Iterator<Item = &'a Measured> {
+    pub(super) fn cases(&self) -> impl Iterator<Item = &'a Measurement> {
         self.cases.values().flatten().copied()
     }
 
     /// For every round with a value, the median of `value` over its pairs, or `value` of all its flows. `value` is
     /// called with the cases that share one value.
-    pub(super) fn medians(&self, value: impl Fn(&[&Measured]) -> Option<f64>) -> Vec<(u32, f64)> {
-        let round_median = |(round, cases): (&u32, &Vec<&Measured>)| {
+    pub(super) fn medians(&self, value: impl Fn(&[&Measurement]) -> Option<f64>) -> Vec<(u32, f64)> {
+        let round_median = |(round, cases): (&u32, &Vec<&Measurement>)| {
             let median = match self.are_flows {
                 true => value(cases),
                 false => {
@@ -55,14 +56,14 @@ impl<'a> Rounds<'a> {
     }
 
     /// Median of [`Rounds::medians`] over the rounds; `None` if no round has a value.
-    pub(super) fn median(&self, value: impl Fn(&[&Measured]) -> Option<f64>) -> Option<f64> {
+    pub(super) fn median(&self, value: impl Fn(&[&Measurement]) -> Option<f64>) -> Option<f64> {
         let medians = self.medians(value).into_iter();
         median_of(&mut medians.map(|(_, median)| median).collect::<Vec<_>>())
     }
 
     /// Median over the rounds of the median of `value` over the pairs, where `value` is defined only for a single case;
     /// `None` if no round has a value.
-    pub(super) fn median_of_pairs(&self, value: impl Fn(&Measured) -> Option<f64>) -> Option<f64> {
+    pub(super) fn median_of_pairs(&self, value: impl Fn(&Measurement) -> Option<f64>) -> Option<f64> {
         self.median(|cases| match cases {
             [case] => value(case),
             _ => None,

@@ -1,11 +1,10 @@
 //! Staleness of the parameters that parameter serving workers used, over all rounds and pairs.
 
 use crds::assignment::{Delivery, ServingWorkload};
-use crds::record::{DatagramReport, WorkerReport};
+use crds::record::{DatagramReport, Measurement, ServingReport, WorkerReport};
 use crds::v1alpha1::ManyToMany;
 use serde::Serialize;
 
-use crate::collect::{Measured, ServingTimes};
 use crate::stats::Distribution;
 
 /// Staleness of one arm at one size.
@@ -137,10 +136,13 @@ impl Serving {
     }
 
     /// Adds a case whose first worker has the number `first`.
-    fn add(&mut self, first: usize, times: &ServingTimes) {
-        self.version_lag.merge(&times.version_lag);
-        self.time_lag.merge(&times.time_lag);
-        self.pulls.merge(&times.pull);
+    fn add(&mut self, first: usize, times: &ServingReport) {
+        self.version_lag.add(&times.version_lag, times.max_version_lag);
+        self.time_lag.add_durations(&times.time_lag);
+        times
+            .pull
+            .iter()
+            .for_each(|pulls| self.pulls.add_durations(pulls));
         self.clock_bound_nanos = self.clock_bound_nanos.max(times.clock_bound_nanos);
         for (number, report) in (first..).zip(&times.workers) {
             if self.workers.len() <= number {
@@ -173,7 +175,7 @@ pub(super) fn serving(
     workload: &ServingWorkload,
     size_bytes: u64,
     many_to_many: Option<ManyToMany>,
-    cases: &[(u32, &Measured)],
+    cases: &[(u32, &Measurement)],
 ) -> Option<Serving> {
     let mut serving = Serving::default();
     let mut any = false;
@@ -191,7 +193,7 @@ pub(super) fn serving(
         serving.published += times.published;
         serving.due_versions += workload.nominal_nanos() / workload.push_nanos.max(1);
         if let Some(posted) = &measured.initiator.posted {
-            serving.pushes.merge(&posted.latency);
+            serving.pushes.add_latencies(posted);
         }
     }
     if !any {
@@ -239,15 +241,14 @@ fn pooled(means: impl Iterator<Item = (u64, f64)>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use crds::histogram::Histogram;
-    use crds::record::{OriginalStaleness, PostedStaleness};
+    use crds::record::{OriginalStaleness, Posted, PostedStaleness, SideReport};
 
     use super::*;
-    use crate::collect::{Side, SidePosts};
 
-    fn distribution(values: &[u64]) -> Distribution {
+    fn histogram(values: &[u64]) -> Histogram {
         let mut histogram = Histogram::new();
         values.iter().for_each(|value| histogram.record(*value));
-        Distribution::from(&histogram)
+        histogram
     }
 
     fn worker(steps: u64, version_lag_sum: u64, posted: Option<PostedStaleness>) -> WorkerReport {
@@ -261,24 +262,24 @@ mod tests {
         }
     }
 
-    fn case(workers: Vec<WorkerReport>, push_nanos: &[u64]) -> Measured {
-        let target = Side {
-            serving: Some(Box::new(ServingTimes {
+    fn case(workers: Vec<WorkerReport>, push_nanos: &[u64]) -> Measurement {
+        let target = SideReport {
+            serving: Some(Box::new(ServingReport {
                 workers,
                 published: 3,
-                version_lag: distribution(&[0, 1]),
-                ..ServingTimes::default()
+                version_lag: histogram(&[0, 1]),
+                ..ServingReport::default()
             })),
-            ..Side::default()
+            ..SideReport::default()
         };
-        let initiator = Side {
-            posted: Some(SidePosts {
-                latency: distribution(push_nanos),
-                ..SidePosts::default()
+        let initiator = SideReport {
+            posted: Some(Posted {
+                latency: histogram(push_nanos),
+                ..Posted::default()
             }),
-            ..Side::default()
+            ..SideReport::default()
         };
-        Measured { initiator, target }
+        Measurement { initiator, target }
     }
 
     fn workload() -> ServingWorkload {

@@ -5,9 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::assignment::Pass;
+use crds::record::{CaseResult, Measurement};
 use serde::Serialize;
 
-use crate::collect::{CaseOutcome, Measured, Reports};
+use crate::collect::Reports;
 use crate::plan::{Plan, Separation};
 use crate::summarize::statistic;
 use crate::summarize::validity::case_check::CaseCheck;
@@ -61,10 +62,10 @@ pub(in crate::summarize) fn splits(
         .arms
         .iter()
         .position(|arm| arm.control == Some(Separation::Tuning));
-    let mut cases: BTreeMap<Key, BTreeMap<u32, Vec<&Measured>>> = BTreeMap::new();
+    let mut cases: BTreeMap<Key, BTreeMap<u32, Vec<&Measurement>>> = BTreeMap::new();
     for (case, validity) in reports.cases.iter().zip(validities) {
         let is_used = case.arm == plan.baseline || Some(case.arm) == control;
-        let (Pass::Measure, true, true, CaseOutcome::Measured(measured)) =
+        let (Pass::Measure, true, true, CaseResult::Measured(measured)) =
             (case.pass, is_used, validity.is_valid(), &case.outcome)
         else {
             continue;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crds::record::{FabricFacts, HelloRecord};
+use crds::record::{CaseResult, FabricFacts, HelloRecord};
 use crds::v1alpha1::EnvironmentSummary;
 use serde::Serialize;
 
 use super::endpoints::EndpointIndex;
 use super::{claims, device_pairs};
-use crate::collect::{CaseOutcome, Reports};
+use crate::collect::Reports;
 use crate::distinct::distinct;
 use crate::plan::Plan;
 
@@ -108,10 +108,10 @@ fn duration(reports: &Reports) -> u64 {
     let mut ends: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     for case in &reports.cases {
         let window = match &case.outcome {
-            CaseOutcome::Measured(measured) => {
+            CaseResult::Measured(measured) => {
                 measured.initiator.window_nanos.max(measured.target.window_nanos)
             }
-            CaseOutcome::Checked(_) | CaseOutcome::Failed(_) => 0,
+            CaseResult::Checked(_) | CaseResult::Failed(_) => 0,
         };
         let end = ends.entry((case.leg, case.attempt)).or_default();
         *end = (*end).max(case.started_nanos + window);

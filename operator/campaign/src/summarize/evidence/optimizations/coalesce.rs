@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 
 use crds::interface_load::COVERAGE;
-use crds::record::PostingCounters;
+use crds::record::{Measurement, PostingCounters};
 use crds::v1alpha1::Engagement;
 
-use crate::collect::Measured;
 use crate::format;
 use crate::plan::Cell;
 
@@ -22,7 +21,7 @@ pub(super) fn assess(
     planned: &Cell,
     baseline: Option<&Cell>,
     counters: &PostingCounters,
-    valid: &[&Measured],
+    valid: &[&Measurement],
     rails: u32,
 ) -> (Engagement, String) {
     let shape = |cell: &Cell| (cell.rails, cell.chunk_bytes, cell.last_chunk_bytes);
@@ -87,7 +86,7 @@ pub(super) fn assess(
 
 /// Bytes that the interface of each rail counted at the initiators, in both directions and over all cases. `None`
 /// unless every rail has a separate interface.
-fn interface_bytes_by_rail(rails: usize, valid: &[&Measured]) -> Option<BTreeMap<usize, u64>> {
+fn interface_bytes_by_rail(rails: usize, valid: &[&Measurement]) -> Option<BTreeMap<usize, u64>> {
     let mut counted = BTreeMap::new();
     for measured in valid {
         for delta in &measured.initiator.interfaces {
@@ -102,10 +101,10 @@ fn interface_bytes_by_rail(rails: usize, valid: &[&Measured]) -> Option<BTreeMap
 
 #[cfg(test)]
 mod tests {
-    use crds::record::InterfaceDelta;
+
+    use crds::record::{InterfaceDelta, SideReport};
 
     use super::*;
-    use crate::collect::Side;
 
     fn cell(rails: u64) -> Cell {
         Cell {
@@ -129,7 +128,7 @@ mod tests {
         }
     }
 
-    fn measurement(interfaces: &[(&str, &[u32], u64)]) -> Measured {
+    fn measurement(interfaces: &[(&str, &[u32], u64)]) -> Measurement {
         let delta = |(name, rails, tx_bytes): &(&str, &[u32], u64)| InterfaceDelta {
             name: (*name).into(),
             rails: rails.to_vec(),
@@ -142,12 +141,12 @@ mod tests {
             interval_nanos: 1,
             line_bits_per_second: None,
         };
-        Measured {
-            initiator: Side {
+        Measurement {
+            initiator: SideReport {
                 interfaces: interfaces.iter().map(delta).collect(),
-                ..Side::default()
+                ..SideReport::default()
             },
-            target: Side::default(),
+            target: SideReport::default(),
         }
     }
 
@@ -164,7 +163,7 @@ mod tests {
             ])
         };
         let posts = counters(&[100 * MIB, 100 * MIB, 0, 0], 2);
-        let assess = |measured: &Measured| assess(&cell(2), Some(&cell(4)), &posts, &[measured], 4).0;
+        let assess = |measured: &Measurement| assess(&cell(2), Some(&cell(4)), &posts, &[measured], 4).0;
         assert_eq!(assess(&own(1000)), Engagement::Confirmed);
         assert_eq!(assess(&own(50 * MIB)), Engagement::NotEngaged);
         let shared = measurement(&[("lo", &[0, 1, 2, 3], 400 * MIB)]);

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use command_output::log;
 use crds::interface_load::{COVERAGE, InterfaceLoad};
-use crds::record::InterfaceDelta;
+use crds::record::{CaseResult, InterfaceDelta, Measurement, SideReport};
 use crds::v1alpha1::FabricProof;
 
 use super::control::ControlSides;
@@ -18,7 +18,7 @@ use super::log_lines;
 use super::log_lines::logs;
 use super::reading::Excess;
 use super::software;
-use crate::collect::{Case, CaseOutcome, Measured, Reports, Side};
+use crate::collect::{Case, Reports};
 use crate::plan::Plan;
 use crate::summarize::validity::case_check::CaseProof;
 
@@ -34,7 +34,7 @@ pub(super) fn prove(
     reports: &Reports,
     control: &ControlSides,
     case: &Case,
-    measured: &Measured,
+    measured: &Measurement,
 ) -> CaseProof {
     let posted = measured.initiator.posted.as_ref();
     let report = posted
@@ -110,7 +110,7 @@ pub(super) fn prove(
 }
 
 /// Sums of the bytes that the interfaces of `side` sent and received.
-fn counted_bytes(side: &Side) -> Counted {
+fn counted_bytes(side: &SideReport) -> Counted {
     let sums = side.interfaces.iter().map(software::counted_bytes);
     let (sent, received) = sums.fold((0_u64, 0_u64), |sum, one| {
         (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1))
@@ -136,7 +136,7 @@ pub(super) fn foreign_bytes(
     reports: &Reports,
     control: &ControlSides,
     case: &Case,
-    measured: &Measured,
+    measured: &Measurement,
 ) -> Option<u64> {
     if concurrent_pair(reports, case, measured).is_some() {
         return None;
@@ -154,7 +154,7 @@ pub(super) fn foreign_bytes(
 
 /// Bytes beyond those that the command can have caused, on the side with more of them; `None` if there are none, or if the
 /// tool does not report its payload.
-fn excess(reports: &Reports, control: &ControlSides, case: &Case, measured: &Measured) -> Option<Excess> {
+fn excess(reports: &Reports, control: &ControlSides, case: &Case, measured: &Measurement) -> Option<Excess> {
     let report = measured.initiator.posted.as_ref()?.command.as_ref()?;
     let payload = report.payload_bytes?;
     let most = report.most_payload_bytes.unwrap_or(payload).max(payload);
@@ -169,7 +169,7 @@ fn excess(reports: &Reports, control: &ControlSides, case: &Case, measured: &Mea
         sides: 1,
         interval_nanos: 0,
     };
-    let names = |side: &Side| -> BTreeSet<String> {
+    let names = |side: &SideReport| -> BTreeSet<String> {
         let names = side.interfaces.iter().map(|delta| delta.name.clone());
         names.collect()
     };
@@ -216,8 +216,8 @@ fn has_log(plan: &Plan, case: &Case) -> bool {
 }
 
 /// Another pair that ran a command concurrently, if one of its hosts is also a host of `case`.
-fn concurrent_pair(reports: &Reports, case: &Case, measured: &Measured) -> Option<(u32, u32)> {
-    let end = |case: &Case, measured: &Measured| {
+fn concurrent_pair(reports: &Reports, case: &Case, measured: &Measurement) -> Option<(u32, u32)> {
+    let end = |case: &Case, measured: &Measurement| {
         let window = measured.initiator.window_nanos.max(measured.target.window_nanos);
         case.started_nanos.saturating_add(window)
     };
@@ -227,10 +227,10 @@ fn concurrent_pair(reports: &Reports, case: &Case, measured: &Measured) -> Optio
             && (other.initiator, other.target) != (case.initiator, case.target)
     });
     let mut concurrent = same_block.filter(|other| match &other.outcome {
-        CaseOutcome::Measured(theirs) => {
+        CaseResult::Measured(theirs) => {
             other.started_nanos < end(case, measured) && case.started_nanos < end(other, theirs)
         }
-        CaseOutcome::Checked(_) | CaseOutcome::Failed(_) => false,
+        CaseResult::Checked(_) | CaseResult::Failed(_) => false,
     });
     concurrent
         .find(|other| hosts(reports, other).iter().any(|host| own_hosts.contains(host)))

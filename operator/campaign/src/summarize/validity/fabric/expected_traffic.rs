@@ -2,8 +2,8 @@
 
 use crds::assignment::Workload;
 use crds::interface_load::InterfaceLoad;
+use crds::record::{Measurement, SideReport};
 
-use crate::collect::{Measured, Side};
 use crate::workload::{add, rules};
 
 /// Bytes that a side is expected to send and receive, by rail.
@@ -51,19 +51,19 @@ fn sum_over_rails(bytes: &[u64], rails: &[u32]) -> u64 {
     rails.iter().map(bytes_of_rail).fold(0, u64::saturating_add)
 }
 
-fn posted_bytes_per_rail(side: &Side) -> Vec<u64> {
+fn posted_bytes_per_rail(side: &SideReport) -> Vec<u64> {
     let posted = side.posted.as_ref();
     posted.map_or_else(Vec::new, |posted| posted.counters.bytes_per_rail.clone())
 }
 
-fn posts_per_rail(side: &Side) -> Vec<u64> {
+fn posts_per_rail(side: &SideReport) -> Vec<u64> {
     let posted = side.posted.as_ref();
     posted.map_or_else(Vec::new, |posted| posted.counters.posts_per_rail.clone())
 }
 
 /// Messages of both sides on each rail. The posts of the side that only answers are not always recorded: it answers a
 /// message with at most one.
-fn messages(workload: &Workload, measured: &Measured) -> Vec<u64> {
+fn messages(workload: &Workload, measured: &Measurement) -> Vec<u64> {
     let [posted, answered] = [&measured.initiator, &measured.target].map(posts_per_rail);
     let answers_each = rules(workload).measures_round_trips() || workload.uses_channels();
     let answers = if answers_each && answered.is_empty() {
@@ -75,16 +75,18 @@ fn messages(workload: &Workload, measured: &Measured) -> Vec<u64> {
 }
 
 /// Pings of the initiator and their replies.
-fn pings(measured: &Measured) -> u64 {
+fn pings(measured: &Measurement) -> u64 {
     let posted = measured.initiator.posted.as_ref();
     let ping = posted.and_then(|posted| posted.ping.as_ref());
-    ping.map_or(0, |ping| 2 * (ping.idle.count() + ping.loaded.count()))
+    ping.map_or(0, |ping| {
+        2 * (ping.idle.histogram.count() + ping.loaded.histogram.count())
+    })
 }
 
 /// Returns the traffic expected of the initiator and of the target.
 pub(super) fn expected_traffic(
     workload: &Workload,
-    measured: &Measured,
+    measured: &Measurement,
 ) -> (ExpectedTraffic, ExpectedTraffic) {
     let [posted, answered] = [&measured.initiator, &measured.target].map(posted_bytes_per_rail);
     let [sent, received] = rules(workload).expected_bytes(posted, answered);
@@ -115,26 +117,25 @@ pub(super) fn expected_traffic(
 #[cfg(test)]
 mod tests {
     use crds::assignment::Extent;
-    use crds::record::PostingCounters;
+    use crds::record::{Posted, PostingCounters};
     use crds::v1alpha1::{SegmentTransfer, SegmentWorkload};
 
     use super::*;
-    use crate::collect::SidePosts;
 
     #[test]
     fn read_back_transfers_half_of_the_bytes_in_each_direction() {
-        let measured = Measured {
-            initiator: Side {
-                posted: Some(SidePosts {
+        let measured = Measurement {
+            initiator: SideReport {
+                posted: Some(Posted {
                     counters: PostingCounters {
                         bytes_per_rail: vec![600, 200],
                         ..PostingCounters::default()
                     },
-                    ..SidePosts::default()
+                    ..Posted::default()
                 }),
-                ..Side::default()
+                ..SideReport::default()
             },
-            target: Side::default(),
+            target: SideReport::default(),
         };
         let workload_traffic = |workload| {
             let segment = SegmentTransfer {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use command_output::log::meaning;
 use crds::assignment::Pass;
-use crds::record::{CommandLog, CommandProgram, CommandReport, LogLine, LogLineKind};
+use crds::record::{CaseResult, CommandLog, CommandProgram, CommandReport, LogLine, LogLineKind};
 
 use super::hosts::host;
 use super::requested::{Judgement, UsedNames, contradicting_lane, judge, used_names};
-use crate::collect::{Case, CaseOutcome, Reports};
+use crate::collect::{Case, Reports};
 use crate::plan::Plan;
 
 /// Maximum number of warnings about log lines. Further warnings are only counted.
@@ -45,8 +45,8 @@ fn checks<'a>(reports: &'a Reports, case: &Case) -> impl Iterator<Item = (&'a Ca
 /// Log of a case in round 0.
 fn checked_log(case: &Case) -> Option<&CommandLog> {
     match &case.outcome {
-        CaseOutcome::Checked(checked) => checked.command.as_ref(),
-        CaseOutcome::Measured(_) | CaseOutcome::Failed(_) => None,
+        CaseResult::Checked(checked) => checked.command.as_ref(),
+        CaseResult::Measured(_) | CaseResult::Failed(_) => None,
     }
 }
 
@@ -235,9 +235,9 @@ fn omissions(plan: &Plan, reports: &Reports) -> Vec<String> {
 fn all_logs(reports: &Reports) -> impl Iterator<Item = (&Case, &CommandLog)> {
     reports.cases.iter().filter_map(|case| {
         let log = match &case.outcome {
-            CaseOutcome::Checked(_) => checked_log(case)?,
-            CaseOutcome::Measured(measured) => &measured.initiator.posted.as_ref()?.command.as_ref()?.log,
-            CaseOutcome::Failed(_) => return None,
+            CaseResult::Checked(_) => checked_log(case)?,
+            CaseResult::Measured(measured) => &measured.initiator.posted.as_ref()?.command.as_ref()?.log,
+            CaseResult::Failed(_) => return None,
         };
         Some((case, log))
     })

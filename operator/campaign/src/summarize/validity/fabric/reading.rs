@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use crds::interface_load::{COVERAGE, InterfaceLoad};
-use crds::record::InterfaceDelta;
+use crds::record::{InterfaceDelta, SideReport};
 
 use super::expected_traffic::ExpectedTraffic;
 use super::software;
-use crate::collect::{Case, Side};
+use crate::collect::Case;
 
 /// Readings of one interface while overlapping cases ran.
 #[derive(Debug)]
@@ -169,7 +169,7 @@ pub(super) struct ReadSide<'a> {
     /// The case.
     pub case: &'a Case,
     /// Report of the side.
-    pub side: &'a Side,
+    pub side: &'a SideReport,
     /// Traffic that is expected of the side.
     pub expected: &'a ExpectedTraffic,
     /// Sides of all cases that start together, if the side is on the coordinator's host; 0 otherwise.

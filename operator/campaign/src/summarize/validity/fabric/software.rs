@@ -4,10 +4,9 @@
 //! packets. The device has therefore transferred at most as many bytes as fit into its packets, and at most as many as
 //! the interface counted.
 
-use crds::record::InterfaceDelta;
+use crds::record::{InterfaceDelta, Measurement};
 use crds::v1alpha1::FabricProof;
 
-use crate::collect::Measured;
 use crate::summarize::validity::case_check::CaseProof;
 
 /// Upper bounds on the bytes that an interface sent and received for its rails.
@@ -33,7 +32,7 @@ pub(super) fn counters(delta: &InterfaceDelta) -> String {
 /// Proof of a case between two workers that use the same software device. The kernel passes their packets from the
 /// device to itself, so the interface below it carries none of them, and its counters neither prove nor contradict the
 /// fabric.
-pub(super) fn loopback_proof(measured: &Measured, hosts: &[String; 2]) -> Option<CaseProof> {
+pub(super) fn loopback_proof(measured: &Measurement, hosts: &[String; 2]) -> Option<CaseProof> {
     let [initiator, target] = hosts;
     let (initiated, received) = (&measured.initiator.interfaces, &measured.target.interfaces);
     let is_shared = |delta: &&InterfaceDelta| {
@@ -51,10 +50,10 @@ pub(super) fn loopback_proof(measured: &Measured, hosts: &[String; 2]) -> Option
 
 #[cfg(test)]
 mod tests {
-    use crds::record::SoftwareDevice;
+
+    use crds::record::{SideReport, SoftwareDevice};
 
     use super::*;
-    use crate::collect::Side;
 
     fn delta(packets: u64) -> InterfaceDelta {
         InterfaceDelta {
@@ -91,15 +90,15 @@ mod tests {
 
     #[test]
     fn a_device_that_is_its_own_peer_proves_nothing() {
-        let side = |name: &str| Side {
+        let side = |name: &str| SideReport {
             interfaces: vec![InterfaceDelta {
                 name: name.to_owned(),
                 ..delta(1)
             }],
-            ..Side::default()
+            ..SideReport::default()
         };
         let proof = |target: &str, host: &str| {
-            let measured = Measured {
+            let measured = Measurement {
                 initiator: side("rxe0"),
                 target: side(target),
             };

@@ -1,8 +1,8 @@
 use crds::assignment::AttemptIdentity;
-use crds::record::{HelloRecord, HostEnvironment, InterfaceDelta, PostingCounters};
+use crds::record::{HelloRecord, HostEnvironment, InterfaceDelta, Posted, PostingCounters, SideReport};
 
 use super::*;
-use crate::collect::{FromStream, Side, SidePosts};
+use crate::collect::FromStream;
 use crate::fixture::failed_case;
 use crate::validate::validate;
 
@@ -47,7 +47,7 @@ fn hello(rank: u32) -> FromStream<HelloRecord> {
 
 /// A case of one pair, in which both workers report that the interface counted `counted` bytes in each direction.
 fn case(initiator: u32, started_nanos: u64, counted: u64) -> Case {
-    let side = |posted| Side {
+    let side = |posted| SideReport {
         window_nanos: WINDOW,
         posted,
         interfaces: vec![InterfaceDelta {
@@ -62,15 +62,15 @@ fn case(initiator: u32, started_nanos: u64, counted: u64) -> Case {
             interval_nanos: WINDOW,
             line_bits_per_second: None,
         }],
-        ..Side::default()
+        ..SideReport::default()
     };
-    let posted = SidePosts {
+    let posted = Posted {
         payload_bytes: PAYLOAD,
         counters: PostingCounters {
             bytes_per_rail: vec![PAYLOAD],
             ..PostingCounters::default()
         },
-        ..SidePosts::default()
+        ..Posted::default()
     };
     Case {
         block: 1,
@@ -79,7 +79,7 @@ fn case(initiator: u32, started_nanos: u64, counted: u64) -> Case {
         initiator,
         target: initiator + 1,
         started_nanos,
-        outcome: CaseOutcome::Measured(Box::new(Measured {
+        outcome: CaseResult::Measured(Box::new(Measurement {
             initiator: side(Some(posted)),
             target: side(None),
         })),

@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 
 use crds::assignment::AttemptIdentity;
-use crds::record::{HelloRecord, HostEnvironment};
+use crds::record::{CaseResult, HelloRecord, HostEnvironment, Measurement, SideReport};
 
 use super::*;
-use crate::collect::{CaseOutcome, FromStream, Measured, Side};
+use crate::collect::FromStream;
 use crate::fixture::failed_case;
 use crate::validate::validate;
 
@@ -27,10 +27,10 @@ fn contention(cpus: &str, busy: u64, own: u64, wait: u64) -> CpuContention {
 }
 
 fn case(round: u32, sides: [CpuContention; 2]) -> Case {
-    let [initiator, target] = sides.map(|contention| Side {
+    let [initiator, target] = sides.map(|contention| SideReport {
         window_nanos: INTERVAL,
         contention: Some(contention),
-        ..Side::default()
+        ..SideReport::default()
     });
     Case {
         block: round,
@@ -38,7 +38,7 @@ fn case(round: u32, sides: [CpuContention; 2]) -> Case {
         initiator: 0,
         target: 1,
         started_nanos: u64::from(round) * 2 * INTERVAL,
-        outcome: CaseOutcome::Measured(Box::new(Measured { initiator, target })),
+        outcome: CaseResult::Measured(Box::new(Measurement { initiator, target })),
         ..failed_case()
     }
 }
@@ -153,7 +153,7 @@ fn waits_are_shares_of_the_measured_time_on_the_worse_side() {
 #[test]
 fn nothing_is_reported_as_unknown_rather_than_zero() {
     let mut without = case(1, [contention("0", 0, 0, 0), contention("1", 0, 0, 0)]);
-    if let CaseOutcome::Measured(measured) = &mut without.outcome {
+    if let CaseResult::Measured(measured) = &mut without.outcome {
         measured.initiator.contention = None;
         measured.target.contention = None;
     }
