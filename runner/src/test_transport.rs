@@ -3,6 +3,10 @@
 //! The transport is deterministic, enforces the contract of the trait, and injects configurable faults. Posts with
 //! FI_MORE are delivered together with the next post without FI_MORE on the same rail. Performs no I/O.
 
+mod endpoint;
+mod faults;
+mod link;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -10,6 +14,10 @@ use std::time::{Duration, Instant};
 
 use crds::record::{FabricFacts, InjectLimits, ProtocolUse, RailFacts};
 use crds::v1alpha1::{Loopback, MemoryKind, TransferOperation, TransportSpec};
+
+use endpoint::{Endpoint, Receive};
+pub use faults::Faults;
+pub use link::SharedLink;
 
 use crate::immediate::{Immediate, Message};
 use crate::memory::Memory;
@@ -23,78 +31,6 @@ use crate::transport::{
 /// Size of the largest message that can be injected, in bytes.
 pub const INJECT_LIMIT: u64 = 128;
 
-/// Faults to inject. Positions (`*_at`) are indexes of payload posts, starting at 0.
-#[derive(Clone, Debug, Default)]
-pub struct Faults {
-    /// Every n-th payload post returns EAGAIN on its first attempt.
-    pub again_every: Option<u64>,
-    pub refuse_inject: bool,
-    pub fail_at: Option<u64>,
-    pub drop_at: Option<u64>,
-    pub tear_at: Option<u64>,
-    pub corrupt_at: Option<u64>,
-    pub duplicate_at: Option<u64>,
-    /// Index of a payload post that transfers the bytes of the previous one again, instead of its own.
-    pub repeat_at: Option<u64>,
-    /// Index of a payload post, and the time that this post takes.
-    pub stall_at: Option<(u64, Duration)>,
-    /// Number of polls by which completions of local posts are delayed.
-    pub delay_polls: u64,
-    /// Time that a flush takes; `None` for a transport without flushes.
-    pub flush_time: Option<Duration>,
-    /// Whether only a flush shows that a completed write has arrived.
-    pub completes_writes_locally: bool,
-    /// Whether the completions of a poll are returned in reverse order.
-    pub reverse: bool,
-    /// Link that delays the local completions of both sides' payload posts, and the index of this side.
-    pub link: Option<(Arc<Mutex<SharedLink>>, usize)>,
-}
-
-/// A link that two sides share unequally while both of them have payload to transmit. If only one side has payload to
-/// transmit, it gets the whole link.
-#[derive(Debug)]
-pub struct SharedLink {
-    /// Shares of the two sides.
-    pub shares: [u64; 2],
-    /// Time that the link needs for a payload post.
-    pub cost: Duration,
-    free_at: Instant,
-    is_waiting: [bool; 2],
-    served: [u64; 2],
-}
-
-impl SharedLink {
-    /// Creates an idle link.
-    pub fn new(shares: [u64; 2], cost: Duration) -> Arc<Mutex<Self>> {
-        Arc::new(Mutex::new(Self {
-            shares,
-            cost,
-            free_at: Instant::now(),
-            is_waiting: [false; 2],
-            served: [0; 2],
-        }))
-    }
-
-    /// Whether a post of `side`, which has `queued` posts, is transmitted now.
-    fn transmit(&mut self, side: usize, queued: usize) -> bool {
-        let (other, now) = (1 - side, Instant::now());
-        self.is_waiting[side] = queued > 0;
-        if !self.is_waiting[other] {
-            // A side that was idle does not get a larger share later.
-            self.served = [0; 2];
-        }
-        let is_next = !self.is_waiting[other]
-            || self.served[side] * self.shares[other] <= self.served[other] * self.shares[side];
-        if queued == 0 || !is_next || now < self.free_at {
-            return false;
-        }
-        self.served[side] += 1;
-        self.is_waiting[side] = queued > 1;
-        self.free_at = now + self.cost;
-        true
-    }
-}
-
 /// An accepted payload post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoggedPost {
@@ -104,21 +40,6 @@ pub struct LoggedPost {
     pub more: bool,
     /// Number of receives that are posted on this side, on all rails.
     pub receives: usize,
-}
-
-#[derive(Default)]
-struct Endpoint {
-    regions: Vec<Arc<Memory>>,
-    receives: Vec<VecDeque<Receive>>,
-    unexpected: Vec<VecDeque<(Vec<u8>, u64)>>,
-    completions: VecDeque<Completion>,
-}
-
-struct Receive {
-    memory: Arc<Memory>,
-    offset: u64,
-    length: u64,
-    token: u32,
 }
 
 struct PendingPost {
@@ -192,34 +113,6 @@ impl Region for TestRegion {
     }
 }
 
-impl Endpoint {
-    /// Delivers a message to the oldest posted receive, or stores the message until a receive is posted.
-    fn deliver_message(&mut self, rail: Rail, bytes: Vec<u8>, immediate: u64) {
-        let Some(receive) = self.receives[rail].pop_front() else {
-            self.unexpected[rail].push_back((bytes, immediate));
-            return;
-        };
-        assert!(
-            bytes.len() as u64 <= receive.length,
-            "a message of {} bytes exceeds its receive buffer of {} bytes on rail {rail}",
-            bytes.len(),
-            receive.length
-        );
-        receive
-            .memory
-            .write_from(receive.offset as usize, &bytes)
-            .unwrap();
-        self.completions.push_back(Completion {
-            rail,
-            kind: CompletionKind::Received {
-                token: receive.token,
-                immediate: Some(immediate),
-                length: bytes.len() as u64,
-            },
-        });
-    }
-}
-
 fn bytes_of(memory: &Memory, offset: u64, length: u64) -> Vec<u8> {
     let mut bytes = vec![0; length as usize];
     memory.read_into(offset as usize, &mut bytes).unwrap();
@@ -238,60 +131,33 @@ fn is_payload(operation: &Operation) -> bool {
 
 impl TestTransport {
     fn deliver(&mut self, rail: Rail, post: PendingPost) {
-        let position = self.delivered;
+        let position = post.is_payload.then_some(self.delivered);
         self.delivered += u64::from(post.is_payload);
-        let is_hit = |at: Option<u64>| post.is_payload && at == Some(position);
-        let mut bytes = post
-            .injected
-            .clone()
-            .unwrap_or_else(|| bytes_of(&post.memory, post.offset, post.length));
-        if is_hit(self.faults.corrupt_at) {
-            bytes[0] ^= 1;
-        }
-        let is_repeated = is_hit(self.faults.repeat_at);
+        let fate = self.faults.fate(position);
+        let sent = || bytes_of(&post.memory, post.offset, post.length);
+        let mut bytes = post.injected.clone().unwrap_or_else(sent);
+        fate.change(&mut bytes, &self.previous);
         if post.is_payload {
-            if is_repeated {
-                bytes.clone_from(&self.previous);
-            }
             self.previous.clone_from(&bytes);
         }
-        let delivered_bytes = if is_hit(self.faults.tear_at) {
-            bytes.len() / 2
-        } else {
-            bytes.len()
-        };
-        let times = if is_hit(self.faults.drop_at) {
-            0
-        } else if is_hit(self.faults.duplicate_at) {
-            2
-        } else {
-            1
-        };
+        bytes.truncate(fate.delivered(bytes.len()));
         let peer = Arc::clone(&self.peers[post.peer]);
-        for _ in 0..times {
-            let mut peer = lock(&peer);
+        for _ in 0..fate.times {
             match post.operation {
                 Operation::Send { immediate } => {
-                    peer.deliver_message(rail, bytes[..delivered_bytes].to_vec(), immediate)
+                    lock(&peer).deliver_message(rail, bytes.clone(), immediate);
                 }
                 Operation::Write {
                     remote,
                     remote_offset,
-                } => {
-                    let memory = &peer.regions[remote.key as usize];
-                    memory
-                        .write_from(remote_offset as usize, &bytes[..delivered_bytes])
-                        .unwrap();
-                }
+                } => lock(&peer).write(remote, remote_offset, &bytes),
                 Operation::WriteImmediate {
                     remote,
                     remote_offset,
                     immediate,
                 } => {
-                    let memory = &peer.regions[remote.key as usize];
-                    memory
-                        .write_from(remote_offset as usize, &bytes[..delivered_bytes])
-                        .unwrap();
+                    let mut peer = lock(&peer);
+                    peer.write(remote, remote_offset, &bytes);
                     let kind = CompletionKind::RemoteWrite { immediate };
                     peer.completions.push_back(Completion { rail, kind });
                 }
@@ -299,17 +165,12 @@ impl TestTransport {
                     remote,
                     remote_offset,
                 } => {
-                    let mut bytes = bytes_of(&peer.regions[remote.key as usize], remote_offset, post.length);
-                    if is_hit(self.faults.corrupt_at) {
-                        bytes[0] ^= 1;
-                    }
-                    if is_repeated {
-                        bytes.clone_from(&self.previous_read);
-                    }
+                    let memory = Arc::clone(&lock(&peer).regions[remote.key as usize]);
+                    let mut bytes = bytes_of(&memory, remote_offset, post.length);
+                    fate.change(&mut bytes, &self.previous_read);
                     self.previous_read.clone_from(&bytes);
-                    post.memory
-                        .write_from(post.offset as usize, &bytes[..delivered_bytes])
-                        .unwrap();
+                    let delivered = &bytes[..fate.delivered(bytes.len())];
+                    post.memory.write_from(post.offset as usize, delivered).unwrap();
                 }
             }
         }

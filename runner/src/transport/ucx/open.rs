@@ -12,8 +12,10 @@ use crate::transport::failures::{no_device, on_rail, refused};
 use crate::transport::rail_set::OpenedRails;
 use crate::transport::{EndpointAddresses, OpenConfig, TransportError};
 use crds::record::{FabricFacts, FailureReason, LibraryFacts, OffloadFacts, RailFacts};
-use crds::v1alpha1::{Answer, UcxAllocation, UcxErrorHandling, UcxPreset};
+use crds::v1alpha1::{Answer, Ucx, UcxAllocation, UcxErrorHandling, UcxPreset};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
 use ucx_sys::bindings::{UCP_API_MAJOR, UCP_API_MINOR};
 use ucx_sys::{Library, Version};
 
@@ -25,69 +27,38 @@ const UNLIMITED: u64 = i64::MAX as u64;
 
 pub(super) fn open(requested: &OpenConfig) -> Result<OpenedRails<Rail>, TransportError> {
     let DiscoveredDevices { library, spec, rails } = discovery::discover(requested)?;
-    let rail_config = RailConfig {
-        depth: requested.depth,
-        peers: requested.peers,
-        uses_wait: requested.uses_wait,
-        reports_peer_loss: spec.error_handling() == UcxErrorHandling::Peer,
-    };
     let files = discovery::configuration_files(&library);
-    let configuration = EffectiveConfiguration {
-        rails: rails
-            .iter()
-            .map(|rail| RailConfiguration {
-                printed: rail.config.print(),
-                settings: rail.settings.clone(),
-            })
-            .collect(),
-        variables: discovery::variables(),
-        files: files.iter().map(|file| discovery::read_bounded(file)).collect(),
+    let configuration = effective_configuration(&rails, &files);
+    let opening = Opening {
+        library: &library,
+        spec: &spec,
+        rail: RailConfig {
+            depth: requested.depth,
+            peers: requested.peers,
+            uses_wait: requested.uses_wait,
+            reports_peer_loss: spec.error_handling() == UcxErrorHandling::Peer,
+        },
+        counts_protocols: requested.counts_protocols,
+        allowed: std::env::var(NET_DEVICES).ok(),
     };
-    let allowed = std::env::var(NET_DEVICES).ok();
     // Only the devices differ between rails.
     let first = configuration.rails.first();
-    let protocols = Protocols::from_configuration(first.map_or("", |rail| rail.printed.as_str()));
+    let emulation_conditions = Conditions {
+        protocols: Protocols::from_configuration(first.map_or("", |rail| rail.printed.as_str())),
+        reports_peer_loss: opening.rail.reports_peer_loss,
+        library_memory: spec.allocation == UcxAllocation::Library,
+    };
     let settings = first.map(|rail| &rail.settings).into_iter().flatten();
     let mut settings: BTreeMap<_, _> = settings
         .map(|setting| (setting.name.clone(), setting.value.clone()))
         .collect();
     let mut opened = Vec::with_capacity(rails.len());
-    let mut facts = Vec::with_capacity(rails.len());
-    let mut names = Vec::with_capacity(rails.len());
-    for (
-        number,
-        RailDevice {
-            device, mut config, ..
-        },
-    ) in rails.into_iter().enumerate()
-    {
-        if requested.counts_protocols {
-            count_protocols(&mut config, library.identity().version);
-        }
-        let (opened_rail, unused) =
-            open_and_collect_unused_settings(&spec, || Rail::open(&library, &config, rail_config));
-        let (rail, resources) = opened_rail.map_err(|error| open_error(number, error, &spec))?;
-        if let Some(setting) = spec
-            .settings
-            .iter()
-            .find(|setting| unused.contains(&setting.name))
-        {
-            return Err(refused(
-                "ucp_worker_create",
-                format!(
-                    "rail {number}: UCX {} does not use spec.transport.ucx.settings {}: it has no setting with this \
-                     name, or the setting belongs to a transport that is not used; `ucx_info -cf` lists the settings",
-                    library.identity().version,
-                    setting.name
-                ),
-            ));
-        }
+    let mut devices = Vec::with_capacity(rails.len());
+    for (number, RailDevice { device, config, .. }) in rails.into_iter().enumerate() {
+        let (rail, unused) = opening.open_rail(number, device.as_deref(), config)?;
         settings.retain(|name, _| !unused.contains(name));
-        lanes::check_resources(&spec, device.as_deref(), allowed.as_deref(), &resources)
-            .map_err(|message| no_device("ucp_init", format!("rail {number}: {message}")))?;
-        facts.push(rail_facts(device.as_deref()));
-        names.push(device);
         opened.push(rail);
+        devices.push(device);
     }
     let addresses = EndpointAddresses {
         rails: opened.iter().map(|rail| rail.name().to_vec()).collect(),
@@ -96,7 +67,10 @@ pub(super) fn open(requested: &OpenConfig) -> Result<OpenedRails<Rail>, Transpor
         library: Some(library_facts(&library)),
         provider: provider(&spec),
         fabric: "ucx".to_owned(),
-        rails: facts,
+        rails: devices
+            .iter()
+            .map(|device| rail_facts(device.as_deref()))
+            .collect(),
         transmit_depth: requested.depth as u64,
         max_message_bytes: UNLIMITED,
         progress: "manual".to_owned(),
@@ -114,12 +88,8 @@ pub(super) fn open(requested: &OpenConfig) -> Result<OpenedRails<Rail>, Transpor
         rails: opened,
         shared: Shared {
             version: library.identity().version,
-            devices: names,
-            emulation_conditions: Conditions {
-                protocols,
-                reports_peer_loss: rail_config.reports_peer_loss,
-                library_memory: spec.allocation == UcxAllocation::Library,
-            },
+            devices,
+            emulation_conditions,
             peers: Vec::with_capacity(requested.peers),
             spec,
         },
@@ -128,11 +98,65 @@ pub(super) fn open(requested: &OpenConfig) -> Result<OpenedRails<Rail>, Transpor
     })
 }
 
+fn effective_configuration(rails: &[RailDevice], files: &[PathBuf]) -> EffectiveConfiguration {
+    let rails = rails.iter().map(|rail| RailConfiguration {
+        printed: rail.config.print(),
+        settings: rail.settings.clone(),
+    });
+    EffectiveConfiguration {
+        rails: rails.collect(),
+        variables: discovery::variables(),
+        files: files.iter().map(|file| discovery::read_bounded(file)).collect(),
+    }
+}
+
+/// What all rails have in common.
+struct Opening<'a> {
+    library: &'a Arc<Library>,
+    spec: &'a Ucx,
+    rail: RailConfig,
+    counts_protocols: bool,
+    /// Value of the variable that limits the devices.
+    allowed: Option<String>,
+}
+
+impl Opening<'_> {
+    /// Opens rail `number`. Also returns the names of the settings that UCX does not use.
+    ///
+    /// # Errors
+    /// Returns an error if the rail cannot be opened, or if UCX does not use a setting in the spec.
+    fn open_rail(
+        &self,
+        number: usize,
+        device: Option<&str>,
+        mut config: Config,
+    ) -> Result<(Rail, Vec<String>), TransportError> {
+        let version = self.library.identity().version;
+        if self.counts_protocols {
+            count_protocols(&mut config, version);
+        }
+        let (opened, unused) =
+            open_and_collect_unused_settings(self.spec, || Rail::open(self.library, &config, self.rail));
+        let (rail, resources) = opened.map_err(|error| open_error(number, error, self.spec))?;
+        let mut settings = self.spec.settings.iter();
+        if let Some(setting) = settings.find(|setting| unused.contains(&setting.name)) {
+            return Err(refused(
+                "ucp_worker_create",
+                format!(
+                    "rail {number}: UCX {version} does not use spec.transport.ucx.settings {}: it has no setting with this \
+                     name, or the setting belongs to a transport that is not used; `ucx_info -cf` lists the settings",
+                    setting.name
+                ),
+            ));
+        }
+        lanes::check_resources(self.spec, device, self.allowed.as_deref(), &resources)
+            .map_err(|message| no_device("ucp_init", format!("rail {number}: {message}")))?;
+        Ok((rail, unused))
+    }
+}
+
 /// Runs `open`. Returns its result, and the names of the settings that UCX reports as unused.
-fn open_and_collect_unused_settings<T>(
-    spec: &crds::v1alpha1::Ucx,
-    open: impl FnOnce() -> T,
-) -> (T, Vec<String>) {
+fn open_and_collect_unused_settings<T>(spec: &Ucx, open: impl FnOnce() -> T) -> (T, Vec<String>) {
     if spec.settings.is_empty() && spec.preset == UcxPreset::Plain {
         return (open(), Vec::new());
     }
@@ -162,7 +186,7 @@ fn count_protocols(config: &mut Config, version: Version) {
     }
 }
 
-fn open_error(rail: usize, error: super::ffi::CallError, spec: &crds::v1alpha1::Ucx) -> TransportError {
+fn open_error(rail: usize, error: super::ffi::CallError, spec: &Ucx) -> TransportError {
     let mut failure = on_rail(rail, error);
     if failure.reason == FailureReason::NoDevice {
         failure.message += &format!(
@@ -174,7 +198,7 @@ fn open_error(rail: usize, error: super::ffi::CallError, spec: &crds::v1alpha1::
 }
 
 /// Names of the transports in the spec.
-fn provider(spec: &crds::v1alpha1::Ucx) -> String {
+fn provider(spec: &Ucx) -> String {
     let names: Vec<_> = spec.transports.iter().map(|transport| transport.name()).collect();
     names.join(",")
 }
