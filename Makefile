@@ -83,6 +83,7 @@ windows: build ## Show how precision depends on window length, with campaigns ov
 .PHONY: bench
 bench: ## Compare the runner with fi_pingpong, fabtests, ucx_perftest, NIXL, Starway, transfer_engine_bench and PyIsolate, and measure the cost of an operation
 	@.ci/setup bench
+	$(CARGO) build --locked --release -p fabricbench-cli --bin fabricbench
 	$(CARGO) build --locked --release -p fabricbench-runner --bin fabricbench-runner --examples
 	$(release)/examples/bench --library "$$(cat $(cache)/newer-libfabric-directory)" \
 	    --ucx-library "$$(cat $(cache)/newer-ucx-directory)" $(foreach directory,$(FABTESTS),--fabtests $(directory)) \

@@ -10,6 +10,7 @@ mod imported;
 mod input;
 mod logs;
 mod man;
+mod measure;
 mod metadata;
 mod output;
 mod plan;
@@ -47,6 +48,7 @@ enum Command {
     Replay(replay::Replay),
     Import(import::Import),
     Logs(logs::Logs),
+    Measure(Box<measure::Measure>),
     Metadata(metadata::Metadata),
     Explain(explain::Explain),
     #[command(flatten)]
@@ -65,6 +67,7 @@ impl Command {
             Self::Replay(command) => command.execute(),
             Self::Import(command) => command.execute(),
             Self::Logs(command) => command.execute(),
+            Self::Measure(command) => (*command).execute(),
             Self::Metadata(command) => command.execute(),
             Self::Explain(command) => command.execute(),
             Self::InCluster(command) => command.execute(),

@@ -23,6 +23,7 @@ use crate::direct::segment::target::{TargetFlags, target};
 use crate::direct::serve::{ServeFlags, serve};
 use crate::extension::{self, ExtensionOptions};
 use crate::instrument::select::TransportSelector;
+use crate::rendezvous::server::Server;
 use crate::worker::{self, WorkerOptions};
 use crate::{command, configuration, copy_library, ffi, install, instrument, probe};
 
@@ -60,6 +61,9 @@ enum Command {
         #[arg(long, value_name = "PID",
             allow_negative_numbers = true, value_parser = whole_number(0..=u32::MAX))]
         parent: Option<u32>,
+        /// Server that becomes rank 1, as JSON. The client roles set it.
+        #[arg(long, value_name = "JSON", hide = true)]
+        server: Option<Server>,
     },
     /// Measure with clients on other machines: wait for `connect`, and run the server side of its scenarios.
     ///
@@ -193,12 +197,14 @@ pub fn main_with(selector: &dyn TransportSelector) -> ExitCode {
             rank,
             termination_message,
             parent,
+            server,
         } => {
             let options = WorkerOptions {
                 assignment,
                 rank,
                 termination_message,
                 parent,
+                server,
             };
             match worker::run(&options) {
                 Ok(()) => (0, None),

@@ -3,7 +3,7 @@
 
 pub mod agent;
 pub(crate) mod child;
-pub(crate) mod coordinate;
+mod coordinate;
 pub mod coordinator_link;
 mod environment;
 pub(crate) mod facts;
@@ -26,6 +26,8 @@ use crds::assignment::{Assignment, AssignmentError, MAX_ASSIGNMENT_BYTES};
 use crds::record::CaseFailure;
 use snafu::{ResultExt, Snafu, ensure};
 
+use crate::rendezvous::server::{Server, ServerError};
+
 pub(crate) use start::follow_coordinator;
 pub use start::run;
 
@@ -40,6 +42,8 @@ pub struct WorkerOptions {
     pub termination_message: Option<PathBuf>,
     /// Parent process ID. The worker stops when the parent exits.
     pub parent: Option<u32>,
+    /// Server that becomes rank 1 of two workers. If unset, rank 0 listens.
+    pub server: Option<Server>,
 }
 
 /// Error that stops a worker.
@@ -91,6 +95,12 @@ pub enum WorkerError {
         /// Error from the record stream.
         source: crate::output::OutputError,
     },
+    /// The server does not become rank 1.
+    #[snafu(display("{source}"))]
+    Server {
+        /// Why it does not.
+        source: ServerError,
+    },
     /// The attempt is not complete.
     #[snafu(display("{:?}: {}", failure.reason, failure.message))]
     Incomplete {
@@ -100,10 +110,11 @@ pub enum WorkerError {
 }
 
 impl WorkerError {
-    /// Exit status: 2 if the assignment or the rank is invalid, and 3 for all other errors.
+    /// Exit status: 2 if the assignment or the rank is invalid, or a server does not accept the assignment, and 3 for all other errors.
     pub fn status(&self) -> u8 {
         match self {
             Self::Read { .. } | Self::Assignment { .. } | Self::Rank { .. } => 2,
+            Self::Server { source } => source.status(),
             Self::Start { .. } | Self::Link { .. } | Self::Output { .. } | Self::Incomplete { .. } => 3,
         }
     }

@@ -47,7 +47,7 @@ mod errors {
         );
         let empty = loopback(&["--tls", "sm", "--large-bytes", "0"]);
         assert!(
-            empty.contains("--large-bytes is 0: choose a size from 1 to 4Gi"),
+            empty.contains("spec.scenarios[0].largeArray.sizes[0]: 0 is not between 1 and 1Gi bytes"),
             "{empty}"
         );
         let both = loopback(&["--tls", "sm", "--provider", "tcp"]);
@@ -196,7 +196,7 @@ mod errors {
             2,
         );
         assert!(
-            error.contains("--large-bytes is 1Gi: choose a size from 1 to 1Mi"),
+            error.contains("size of large-array is 1Gi: choose a size from 1 to 1Mi"),
             "{error}"
         );
 
@@ -281,7 +281,7 @@ mod interruptions {
         let client = client.finish();
         assert_eq!(client.status.code(), Some(3), "{client:?}");
         assert!(
-            client.stdout.contains("pingpong-flag") && client.stderr.contains("not measured"),
+            client.stderr.contains("PeerLost") || client.stderr.contains("Interrupted"),
             "{client:?}"
         );
     }

@@ -14,8 +14,7 @@ use super::source::Source;
 use super::stored::StoredRun;
 use super::{Exit, Failure, Input, compare};
 use crate::local::{
-    Executor, Interrupt, LocalRun, RunDirectory, RunResult, StopReason, ThisMachine, find_runner,
-    variable_notes,
+    Executor, Interrupt, LocalRun, RunDirectory, RunResult, ThisMachine, find_runner, variable_notes,
 };
 use crate::machines::{Host, Launcher, Machines};
 use crate::report::text::TextOptions;
@@ -275,11 +274,8 @@ fn print_result(run: &LocalRun, ended: &RunResult, machines: &[String]) -> Resul
     // The tables are printed even if the report cannot be written.
     print_styled(&rendered)?;
     written?;
-    let why = match &ended.stopped {
-        Some(StopReason::WorkerFailed(message) | StopReason::MeasurementFailed(message)) => message,
-        Some(StopReason::Deadline) => "spec.runPolicy.activeDeadlineSeconds has passed",
-        Some(StopReason::Interrupted) => "interrupted",
-        None => return Ok(()),
+    let Some(why) = &ended.stopped else {
+        return Ok(());
     };
     let parent = run.directory().path().parent().unwrap_or(Path::new("."));
     // Resuming from run.json applies the same overrides, because its spec includes those from the command line.

@@ -1,5 +1,6 @@
 //! Measures the missing blocks of a plan with one gang of workers for each leg. Performs I/O.
 
+use std::fmt;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -27,6 +28,8 @@ use super::progress::Progress;
 /// Maximum time for the last worker to exit after all others have exited. Its only remaining task is to report that the
 /// others failed.
 const LAST_WORKER_TIMEOUT: Duration = Duration::from_secs(60);
+/// Exit status of a worker that does not accept its assignment.
+const REJECTED: i32 = 2;
 
 /// Inputs for executing a plan.
 pub(super) struct Execution<'a> {
@@ -55,6 +58,20 @@ pub(crate) enum StopReason {
     WorkerFailed(String),
     /// The workers reported before the first block why they cannot measure. Contains the reason and the message.
     MeasurementFailed(String),
+    /// A worker did not accept its assignment. Contains the error message.
+    Rejected(String),
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Interrupted => "interrupted",
+            Self::Deadline => "spec.runPolicy.activeDeadlineSeconds has passed",
+            Self::WorkerFailed(message) | Self::MeasurementFailed(message) | Self::Rejected(message) => {
+                message
+            }
+        })
+    }
 }
 
 /// Measures the missing blocks of the plan and appends every record to `records`. Returns the reason if the run stopped
@@ -210,9 +227,14 @@ impl Attempt<'_> {
                     // reported first.
                     let is_killed = status.as_ref().is_ok_and(|status| status.signal().is_some());
                     if is_killed || failed && stopped.is_none() {
-                        stopped = Some(StopReason::WorkerFailed(exit_message(
-                            execution, gang, rank, status,
-                        )));
+                        let is_rejected = status
+                            .as_ref()
+                            .is_ok_and(|status| status.code() == Some(REJECTED));
+                        let message = exit_message(execution, gang, rank, status);
+                        stopped = Some(match is_rejected {
+                            true => StopReason::Rejected(message),
+                            false => StopReason::WorkerFailed(message),
+                        });
                     }
                 }
                 Some(Event::Silent { rank }) => {

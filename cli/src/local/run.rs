@@ -313,7 +313,9 @@ fn failed_phase(stopped: Option<&StopReason>) -> Phase {
             Reason::DeadlineExceeded,
             "spec.runPolicy.activeDeadlineSeconds has passed; continue with --resume".to_owned(),
         ),
-        Some(StopReason::WorkerFailed(message)) => (Reason::WorkerFailed, message.clone()),
+        Some(StopReason::WorkerFailed(message) | StopReason::Rejected(message)) => {
+            (Reason::WorkerFailed, message.clone())
+        }
         Some(StopReason::MeasurementFailed(message)) => (Reason::MeasurementFailed, message.clone()),
         None => (
             Reason::BlocksMissing,

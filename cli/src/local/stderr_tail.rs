@@ -14,6 +14,8 @@ use super::lines::bounded_line;
 
 /// Number of lines that are kept for an error message.
 const LINES: usize = 20;
+/// Start of a line that the user should read while the worker is running.
+const NOTE: &str = "note: ";
 /// Maximum length of a line, in bytes.
 const MAX_LINE_BYTES: usize = 1024;
 
@@ -29,8 +31,8 @@ struct State {
 }
 
 impl StderrTail {
-    /// Starts a thread that reads `pipe`. If the level of the workers' log is set, it also writes each line with `name`,
-    /// the worker, to standard error.
+    /// Starts a thread that reads `pipe`. It writes notes to standard error and, if the level of the workers' log is set, also
+    /// every other line with `name`, the worker.
     pub(crate) fn follow(pipe: impl Read + Send + 'static, name: String) -> Self {
         let state = State {
             lines: VecDeque::new(),
@@ -43,7 +45,9 @@ impl StderrTail {
             let is_logged = env::var_os(ENV_LOG).is_some();
             let mut reader = BufReader::new(pipe);
             while let Some(line) = bounded_line(&mut reader, MAX_LINE_BYTES) {
-                if is_logged && !line.is_empty() {
+                if let Some(note) = line.strip_prefix(NOTE) {
+                    print_error(note);
+                } else if is_logged && !line.is_empty() {
                     // The line is lost if standard error is closed.
                     print_error(&format!("{name}: {line}"));
                 }

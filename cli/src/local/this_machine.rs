@@ -9,7 +9,7 @@ use std::process::{self, Command, Stdio};
 
 use campaign::plan::Plan;
 use crds::assignment::{Assignment, RankBinding, Rendezvous};
-use crds::names::ENV_LOGS_DIRECTORY;
+use crds::names::{ENV_LOGS_DIRECTORY, ENV_SAMPLES_DIRECTORY};
 use rustix::thread::{CpuSet, sched_getaffinity};
 use snafu::ResultExt;
 use tempfile::TempDir;
@@ -29,6 +29,12 @@ pub(crate) struct ThisMachine {
     runner: PathBuf,
     /// Directory of the assignment file.
     directory: TempDir,
+    /// Server that becomes worker 1 of two, instead of a process of this machine; an option of the runner.
+    pub(crate) server: Option<String>,
+    /// Rails of every worker on this machine. If unset, they are chosen.
+    pub(crate) rails: Option<Vec<String>>,
+    /// Directory to which the instruments write the samples of all operations.
+    pub(crate) samples: Option<PathBuf>,
 }
 
 impl ThisMachine {
@@ -43,6 +49,9 @@ impl ThisMachine {
             directory: directory.context(SystemSnafu {
                 operation: "create a temporary directory",
             })?,
+            server: None,
+            rails: None,
+            samples: None,
         })
     }
 
@@ -55,9 +64,15 @@ impl ThisMachine {
     fn start_worker(&self, rank: u32, assignment: &Path, logs: Option<&Path>) -> io::Result<StartedWorker> {
         let mut child = Command::new(&self.runner)
             .envs(logs.map(|logs| (ENV_LOGS_DIRECTORY, logs)))
+            .envs(
+                self.samples
+                    .as_ref()
+                    .map(|samples| (ENV_SAMPLES_DIRECTORY, samples)),
+            )
             .args(["worker", "--parent", &process::id().to_string(), "--assignment"])
             .arg(assignment)
             .args(["--rank", &rank.to_string()])
+            .args(self.server.iter().flat_map(|server| ["--server", server]))
             .stdin(Stdio::null())
             .stdout(if rank == 0 { Stdio::piped() } else { Stdio::null() })
             .stderr(Stdio::piped())
@@ -97,20 +112,23 @@ impl Executor for ThisMachine {
     }
 
     fn bindings(&self, plan: &Plan) -> Result<Vec<RankBinding>, ExecuteError> {
-        // If the spec sets a NUMA node, the workers divide the CPUs of that node among themselves.
+        // If the spec sets a NUMA node, the workers divide the CPUs of that node among themselves. Workers of different
+        // machines do not share CPUs.
         let cpus = match plan.devices.numa_node {
             Some(_) => Vec::new(),
+            None if self.server.is_some() => Vec::new(),
             None => allowed_cpus().context(SystemSnafu {
                 operation: "read the CPU affinity of this process",
             })?,
         };
         // Arms over shared memory ignore the sources. NICs that the spec names take precedence.
-        let sources = match plan.devices.nics.is_empty() {
-            true => {
+        let sources = match &self.rails {
+            Some(rails) => vec![rails.clone(); plan.workers as usize],
+            None if plan.devices.nics.is_empty() && self.server.is_none() => {
                 let transports: Vec<_> = plan.transports().collect();
                 rail_sources(&transports, plan.workers, Path::new(RDMA_DEVICES))
             }
-            false => Vec::new(),
+            None => Vec::new(),
         };
         Ok(bindings(&sources, plan.workers, &cpus))
     }
@@ -122,7 +140,7 @@ impl Executor for ThisMachine {
         _interrupt: &Interrupt,
     ) -> Vec<Result<StartedWorker, String>> {
         match self.write(assignment) {
-            Ok(path) => (0..assignment.workers)
+            Ok(path) => (0..self.server.as_ref().map_or(assignment.workers, |_| 1))
                 .map(|rank| {
                     let started = self.start_worker(rank, &path, logs);
                     started.map_err(|error| format!("cannot start {}: {error}", self.runner.display()))

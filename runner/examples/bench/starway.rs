@@ -12,19 +12,22 @@ use crate::table::{Row, STARWAY_HEADER};
 
 /// Transport names, which are the same in both tools.
 const TRANSPORTS: [&str; 2] = ["tcp", "sm"];
-/// Compared scenarios. Each has one compared value, with its unit and its keys in the suite's and the runner's output.
-const VALUES: [(&str, &str, &str, &str); 2] = [
+/// Compared scenarios. Each has one compared value, with its unit, its keys in the suite's and the runner's output, and the
+/// factor of the latter.
+const VALUES: [(&str, &str, &str, &str, f64); 2] = [
     (
         "small-messages",
         "messages/s",
         "messages_per_second",
-        "messagesPerSecond",
+        "completionsPerSecond",
+        1.0,
     ),
     (
         "pingpong-flag",
         "mean round trip, us",
         "avg_rtt_us",
-        "meanRoundTripMicroseconds",
+        "meanRoundTripNanos",
+        1e-3,
     ),
 ];
 /// Port of the first suite run. Each run uses a different port, because the suite cannot reuse a port until the
@@ -51,10 +54,16 @@ pub fn measure(python: &Path, library: &Path, repeats: usize) {
                 starway = measure_starway(python, library, transport, port);
                 runner = measure_runner(library, transport);
             }
-            for (row, (scenario, _, suite_key, runner_key)) in rows.iter_mut().zip(VALUES) {
+            for (row, (scenario, _, suite_key, runner_key, factor)) in rows.iter_mut().zip(VALUES) {
                 row.add(
-                    metric(&runner, scenario, runner_key),
-                    metric(&starway, scenario, suite_key),
+                    factor
+                        * metric(
+                            &runner,
+                            ["results", "scenarioName", "values"],
+                            scenario,
+                            runner_key,
+                        ),
+                    metric(&starway, ["scenarios", "name", "metrics"], scenario, suite_key),
                 );
             }
         }
@@ -108,8 +117,9 @@ fn summary(mut command: Command) -> Value {
     serde_json::from_slice(&std::fs::read(file.path()).unwrap()).unwrap()
 }
 
-fn metric(summary: &Value, scenario: &str, key: &str) -> f64 {
-    let scenarios = summary["scenarios"].as_array().unwrap();
-    let found = scenarios.iter().find(|one| one["name"] == scenario).unwrap();
-    found["metrics"][key].as_f64().unwrap()
+/// The value `key` of `scenario`. `fields` are the list of scenarios, and the name and the values of an element.
+fn metric(summary: &Value, [list, name, values]: [&str; 3], scenario: &str, key: &str) -> f64 {
+    let scenarios = summary[list].as_array().unwrap();
+    let found = scenarios.iter().find(|one| one[name] == scenario).unwrap();
+    found[values][key].as_f64().unwrap()
 }

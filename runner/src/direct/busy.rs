@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::negotiate;
 use crate::frame;
+use crate::rendezvous::proposal;
 
 /// Interval at which the end of the session is checked.
 const TICK: Duration = Duration::from_millis(50);
@@ -39,7 +39,7 @@ impl BusyServer {
                     continue;
                 };
                 if stream.set_nonblocking(false).is_ok() {
-                    negotiate::refuse_busy(stream, &address);
+                    proposal::refuse_busy(stream, &address);
                 }
             }
         };

@@ -1,4 +1,4 @@
-//! Command-line flags, named as in the Starway benchmark suite, and the request that they describe. Uses standard error.
+//! Command-line flags, named as in the Starway benchmark suite, and the scenarios of a run that they describe. Uses standard error.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use crds::number::whole_number;
 use crds::units::Size;
-use crds::v1alpha1::{
-    LargeArray, LibfabricProvider, MemoryKind, PingpongFlag, SmallMessages, StreamingDuplex, UcxTransport,
-    tls_value,
-};
+use crds::v1alpha1::{Libfabric, LibfabricProvider, MemoryKind, TransportSpec, Ucx, UcxTransport, tls_value};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
-use super::assignment::LocalChoices;
-use super::request::{Request, RequestError, RequestedScenario, RequestedTransport, bounds, transport_names};
+use super::bounds::{self, FlagError, MAX_OPERATIONS};
+use super::session::LocalChoices;
+use super::transport::{flag, transport_names};
 
 /// Environment variable from which UCX reads its transports.
 const UCX_TLS: &str = "UCX_TLS";
@@ -76,7 +76,7 @@ pub enum ScenarioName {
 /// Scenarios and their settings. Sizes take suffixes such as Ki, Mi and Gi.
 #[derive(Clone, Debug, Args)]
 pub struct ScenarioFlags {
-    /// Scenarios in measurement order, separated by spaces.
+    /// Scenarios to measure, separated by spaces.
     #[arg(long, value_enum, num_args = 1.., value_delimiter = ',', default_value = "all")]
     pub scenarios: Vec<ScenarioName>,
     /// Message size in large-array [default: 1Gi]
@@ -95,11 +95,11 @@ pub struct ScenarioFlags {
     pub small_bytes: Option<Size>,
     /// Measured batches in small-messages [default: 10]
     #[arg(long, value_name = "COUNT",
-        allow_negative_numbers = true, value_parser = whole_number(bounds::OPERATIONS))]
+        allow_negative_numbers = true, value_parser = whole_number(bounds::BATCHES))]
     pub small_iterations: Option<u32>,
     /// Warm-up batches in small-messages [default: 2]
     #[arg(long, value_name = "COUNT",
-        allow_negative_numbers = true, value_parser = whole_number(bounds::WARMUP))]
+        allow_negative_numbers = true, value_parser = whole_number(bounds::SMALL_WARMUP))]
     pub small_warmup: Option<u32>,
     /// Messages per batch in small-messages, all in flight together [default: 64]
     #[arg(long, visible_alias = "concurrency", value_name = "COUNT",
@@ -178,9 +178,9 @@ impl TransportFlags {
         &self,
         rails: u32,
         variable: impl Fn(&str) -> Option<String>,
-    ) -> Result<Option<RequestedTransport>, RequestError> {
+    ) -> Result<Option<TransportSpec>, FlagError> {
         let contradicts = |flag, library: &str| {
-            Err(RequestError::new(
+            Err(FlagError::new(
                 flag,
                 format!("needs --library {library}: use one library at a time"),
             ))
@@ -194,11 +194,11 @@ impl TransportFlags {
         if uses_libfabric {
             let name = self.provider.clone().or_else(|| variable(FI_PROVIDER));
             let provider = name.map(|name| provider(&name)).transpose()?;
-            return Ok(provider.map(|provider| RequestedTransport::Libfabric { provider, rails }));
+            return Ok(provider.map(|provider| TransportSpec::Libfabric(Libfabric { provider, rails })));
         }
         let list = self.tls.clone().or_else(|| variable(UCX_TLS));
         let transports = list.map(|list| ucx_transports(&list)).transpose()?;
-        Ok(transports.map(|transports| RequestedTransport::Ucx { transports, rails }))
+        Ok(transports.map(|transports| TransportSpec::Ucx(Ucx::new(transports, rails))))
     }
 
     /// Like [`TransportFlags::transport`], but returns `default` if no flag and no variable selects a transport, and
@@ -209,14 +209,14 @@ impl TransportFlags {
     /// provider.
     pub fn transport_or(
         &self,
-        default: RequestedTransport,
+        default: TransportSpec,
         variable: impl Fn(&str) -> Option<String>,
-    ) -> Result<RequestedTransport, RequestError> {
+    ) -> Result<TransportSpec, FlagError> {
         if let Some(transport) = self.transport(default.rails(), variable)? {
             return Ok(transport);
         }
         if self.library == Some(LibraryName::Libfabric) {
-            return Err(RequestError::new(
+            return Err(FlagError::new(
                 "--library",
                 "is libfabric, but no provider is set: use --provider, such as --provider tcp",
             ));
@@ -225,7 +225,7 @@ impl TransportFlags {
         let _ = writeln!(
             io::stderr(),
             "no transport is set: using {}; --provider selects another libfabric provider, and --tls selects UCX",
-            default.flag()
+            flag(&default)
         );
         Ok(default)
     }
@@ -245,24 +245,27 @@ impl LocalFlags {
     ///
     /// # Errors
     /// Returns an error if some devices are named, but not one for each rail.
-    pub fn check_devices(&self, rails: u32) -> Result<(), RequestError> {
+    pub fn check_devices(&self, rails: u32) -> Result<(), FlagError> {
         let devices = self.device.len();
         if devices == 0 || devices == rails as usize {
             return Ok(());
         }
         let reason =
             format!("names {devices} devices, but --rails is {rails}: repeat --device once for each rail");
-        Err(RequestError::new("--device", reason))
+        Err(FlagError::new("--device", reason))
+    }
+
+    /// Directory of the library, as an absolute path: the instrument has a different working directory.
+    pub fn library(&self) -> Option<String> {
+        let directory = self.library_directory.as_ref()?;
+        let absolute = std::path::absolute(directory);
+        Some(absolute.as_ref().unwrap_or(directory).display().to_string())
     }
 
     /// Returns this side's choices. `rails` are the devices if no flag names them.
     pub fn choices(&self, rails: Vec<String>, env: BTreeMap<String, String>) -> LocalChoices {
         LocalChoices {
-            // The instrument has a different working directory.
-            library: self.library_directory.as_ref().map(|directory| {
-                let absolute = std::path::absolute(directory);
-                absolute.as_ref().unwrap_or(directory).display().to_string()
-            }),
+            library: self.library(),
             rails: if self.device.is_empty() {
                 rails
             } else {
@@ -274,79 +277,117 @@ impl LocalFlags {
 }
 
 impl ScenarioFlags {
-    /// Builds the request.
-    pub fn request(&self, run_id: String, transport: RequestedTransport) -> Request {
+    /// Scenarios of a run, as in its spec. Settings that no flag sets are omitted, and have the suite's defaults.
+    ///
+    /// # Errors
+    /// Returns an error if a scenario has too many operations.
+    pub fn scenarios(&self) -> Result<Vec<Value>, FlagError> {
         let all = [
             ScenarioName::LargeArray,
             ScenarioName::SmallMessages,
             ScenarioName::PingpongFlag,
             ScenarioName::StreamingDuplex,
         ];
-        let names = self.scenarios.iter().flat_map(|name| match name {
-            ScenarioName::All => all.as_slice(),
-            one => std::slice::from_ref(one),
-        });
-        Request {
-            run_id,
-            transport,
-            memory: match self.memory {
-                MemoryName::Heap => MemoryKind::Heap,
-                MemoryName::HugePages => MemoryKind::HugePages,
-                MemoryName::SharedMemory => MemoryKind::SharedMemory,
-                MemoryName::Cuda => MemoryKind::Cuda,
-            },
-            scenarios: names.filter_map(|name| self.scenario(*name)).collect(),
-            integrity: !self.no_integrity,
-            case_timeout_seconds: self.case_timeout,
-            segment: None,
-            allow_emulation: false,
+        let names: Vec<ScenarioName> = self
+            .scenarios
+            .iter()
+            .flat_map(|name| match name {
+                ScenarioName::All => all.as_slice(),
+                one => std::slice::from_ref(one),
+            })
+            .copied()
+            .collect();
+        for (index, name) in names.iter().enumerate() {
+            if names[..index].contains(name) {
+                let name = name.to_possible_value();
+                let name = name.as_ref().map_or("a scenario", |name| name.get_name());
+                return Err(FlagError::new(
+                    "--scenarios",
+                    format!("contains {name} twice: specify it once"),
+                ));
+            }
         }
+        let batches = self
+            .small_iterations
+            .unwrap_or(1)
+            .max(self.small_warmup.unwrap_or(0));
+        let messages = u64::from(batches) * u64::from(self.small_concurrency.unwrap_or(1));
+        if messages > MAX_OPERATIONS.into() {
+            let reason =
+                format!("and --small-concurrency are {messages} messages: choose at most {MAX_OPERATIONS}");
+            return Err(FlagError::new("--small-iterations", reason));
+        }
+        Ok(names.into_iter().map(|name| self.scenario(name)).collect())
     }
 
-    /// Returns the scenario `name` with its settings; `None` for [`ScenarioName::All`].
-    fn scenario(&self, name: ScenarioName) -> Option<RequestedScenario> {
-        let sizes = |size: Option<Size>, default: Vec<Size>| size.map_or(default, |size| vec![size]);
-        Some(match name {
-            ScenarioName::LargeArray => {
-                let default = LargeArray::default();
-                RequestedScenario::LargeArray(LargeArray {
-                    sizes: sizes(self.large_bytes, default.sizes),
-                    iterations: self.large_iterations.unwrap_or(default.iterations),
-                    warmup: self.large_warmup.unwrap_or(default.warmup),
-                })
-            }
-            ScenarioName::SmallMessages => {
-                let default = SmallMessages::default();
-                RequestedScenario::SmallMessages(SmallMessages {
-                    sizes: sizes(self.small_bytes, default.sizes),
-                    concurrency: self.small_concurrency.unwrap_or(default.concurrency),
-                    batches: self.small_iterations.unwrap_or(default.batches),
-                    warmup_batches: self.small_warmup.unwrap_or(default.warmup_batches),
-                    load: None,
-                })
-            }
-            ScenarioName::PingpongFlag => {
-                let default = PingpongFlag::default();
-                RequestedScenario::PingpongFlag(PingpongFlag {
-                    iterations: self.flag_iterations.unwrap_or(default.iterations),
-                    warmup: self.flag_warmup.unwrap_or(default.warmup),
-                })
-            }
-            ScenarioName::StreamingDuplex => {
-                let default = StreamingDuplex::default();
-                RequestedScenario::StreamingDuplex(StreamingDuplex {
-                    sizes: sizes(self.stream_bytes, default.sizes),
-                    window: self.stream_window.unwrap_or(default.window),
-                    iterations: self.stream_iterations.unwrap_or(default.iterations),
-                    warmup: self.stream_warmup.unwrap_or(default.warmup),
-                })
-            }
-            ScenarioName::All => return None,
+    /// The scenario `name` with its settings.
+    fn scenario(&self, name: ScenarioName) -> Value {
+        let (workload, settings) = match name {
+            ScenarioName::LargeArray | ScenarioName::All => (
+                "largeArray",
+                vec![
+                    sizes(self.large_bytes),
+                    setting("iterations", self.large_iterations),
+                    setting("warmup", self.large_warmup),
+                ],
+            ),
+            ScenarioName::SmallMessages => (
+                "smallMessages",
+                vec![
+                    sizes(self.small_bytes),
+                    setting("concurrency", self.small_concurrency),
+                    setting("batches", self.small_iterations),
+                    setting("warmupBatches", self.small_warmup),
+                ],
+            ),
+            ScenarioName::PingpongFlag => (
+                "pingpongFlag",
+                vec![
+                    setting("iterations", self.flag_iterations),
+                    setting("warmup", self.flag_warmup),
+                ],
+            ),
+            ScenarioName::StreamingDuplex => (
+                "streamingDuplex",
+                vec![
+                    sizes(self.stream_bytes),
+                    setting("window", self.stream_window),
+                    setting("iterations", self.stream_iterations),
+                    setting("warmup", self.stream_warmup),
+                ],
+            ),
+        };
+        let settings: Map<String, Value> = settings.into_iter().flatten().collect();
+        let name = name.to_possible_value();
+        json!({
+            "name": name.as_ref().map(|name| name.get_name()),
+            "memory": self.memory(),
+            "integrity": !self.no_integrity,
+            workload: settings,
         })
+    }
+
+    /// Kind of memory on both sides.
+    fn memory(&self) -> MemoryKind {
+        match self.memory {
+            MemoryName::Heap => MemoryKind::Heap,
+            MemoryName::HugePages => MemoryKind::HugePages,
+            MemoryName::SharedMemory => MemoryKind::SharedMemory,
+            MemoryName::Cuda => MemoryKind::Cuda,
+        }
     }
 }
 
-fn ucx_transports(list: &str) -> Result<Vec<UcxTransport>, RequestError> {
+/// The setting `name`, if a flag sets it.
+fn setting(name: &str, value: Option<impl Serialize>) -> Option<(String, Value)> {
+    value.map(|value| (name.to_owned(), json!(value)))
+}
+
+fn sizes(size: Option<Size>) -> Option<(String, Value)> {
+    setting("sizes", size.map(|size| [size]))
+}
+
+fn ucx_transports(list: &str) -> Result<Vec<UcxTransport>, FlagError> {
     let names = list.split(',').map(str::trim);
     // The runner always adds `self`.
     let others: Vec<&str> = names.filter(|name| *name != "self").collect();
@@ -355,7 +396,7 @@ fn ucx_transports(list: &str) -> Result<Vec<UcxTransport>, RequestError> {
             "(or {UCX_TLS}) contains only self, which connects a process to itself: name a transport between two processes, \
              such as sm or tcp"
         );
-        return Err(RequestError::new("--tls", reason));
+        return Err(FlagError::new("--tls", reason));
     }
     others
         .into_iter()
@@ -365,13 +406,13 @@ fn ucx_transports(list: &str) -> Result<Vec<UcxTransport>, RequestError> {
                     "(or {UCX_TLS}) contains {name:?}, which is not a known transport: use {}",
                     transport_names(&UcxTransport::ALL)
                 );
-                RequestError::new("--tls", reason)
+                FlagError::new("--tls", reason)
             })
         })
         .collect()
 }
 
-fn provider(name: &str) -> Result<LibfabricProvider, RequestError> {
+fn provider(name: &str) -> Result<LibfabricProvider, FlagError> {
     // As in manifests, `verbs` stands for the only combination in which the provider can be used.
     let full = if name == "verbs" { "verbs;ofi_rxm" } else { name };
     let known = LibfabricProvider::ALL
@@ -381,7 +422,7 @@ fn provider(name: &str) -> Result<LibfabricProvider, RequestError> {
         let names = LibfabricProvider::ALL.map(LibfabricProvider::name).join(", ");
         let reason =
             format!("(or {FI_PROVIDER}) is {name:?}, which is not a known provider: use one of {names}");
-        RequestError::new("--provider", reason)
+        FlagError::new("--provider", reason)
     })
 }
 

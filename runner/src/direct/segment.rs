@@ -7,9 +7,14 @@
 //!
 //! [`target`], [`initiator`], [`memory`], [`registered`] and [`metadata`] perform I/O. The other modules do not.
 
+mod assignment;
+pub mod bounds;
 pub mod flags;
 pub mod initiator;
 mod memory;
 pub mod metadata;
 mod registered;
 pub mod target;
+
+/// Name of the run and of its scenario.
+const NAME: &str = "segment-transfer";

@@ -10,14 +10,13 @@ use clap::Args;
 use crds::number::whole_number;
 use crds::units::Size;
 
-use super::assignment::assignment;
 use super::busy::BusyServer;
 use super::connect::ConnectionMode;
 use super::current_session::CurrentSession;
 use super::flags::{LocalFlags, TransportFlags};
-use super::request::{AcceptedScenarios, DEFAULT_MAX_BYTES, Limits};
+use super::limits::{AcceptedScenarios, DEFAULT_MAX_BYTES, Limits};
 use super::session::{Client, listen, wait_for_client};
-use super::{DirectError, connection_rails, worker_address};
+use super::{DirectError, transport, worker_address};
 use crate::topology;
 
 /// Server flags.
@@ -63,7 +62,7 @@ pub struct ServeFlags {
 /// Returns an error if the address cannot be used, or a signal ends a session. If the number of clients is limited, also
 /// returns the failure of the last session that failed.
 pub fn serve(flags: &ServeFlags) -> Result<(), DirectError> {
-    let transport = TransportFlags {
+    let transport_flags = TransportFlags {
         library: None,
         tls: flags.tls.clone(),
         provider: flags.provider.clone(),
@@ -73,7 +72,7 @@ pub fn serve(flags: &ServeFlags) -> Result<(), DirectError> {
             max_bytes: flags.max_bytes,
         },
         // This process's variables and rails apply to the library, but do not restrict the clients.
-        transport: transport.transport(1, |_| None)?,
+        transport: transport_flags.transport(1, |_| None)?,
     };
     let session = CurrentSession::default();
     let stop = session.watch_signals()?;
@@ -82,11 +81,11 @@ pub fn serve(flags: &ServeFlags) -> Result<(), DirectError> {
         .local_addr()
         .map_err(|source| system_error("reading the socket address", source))?;
     announce(flags, address)?;
-    let variables = transport.replaced_variables(|name| env::var(name).ok());
+    let variables = transport_flags.replaced_variables(|name| env::var(name).ok());
     let mut result = Ok(());
     let mut served = 0;
     while flags.clients.is_none_or(|clients| served < clients) {
-        let Some(client) = wait_for_client(&listener, &limits, || !stop.is_set()) else {
+        let Some(mut client) = wait_for_client(&listener, &limits, || !stop.is_set()) else {
             return match served {
                 0 => print("stopped by a signal before a client connected"),
                 _ => print("stopped by a signal"),
@@ -94,16 +93,11 @@ pub fn serve(flags: &ServeFlags) -> Result<(), DirectError> {
         };
         served += 1;
         print(&description(&client))?;
-        let rails = connection_rails(&client.request, client.reader.stream());
-        let assignment = assignment(
-            &client.request,
-            client.rendezvous(&flags.addr, address.port()),
-            &flags.local.choices(rails, variables.clone()),
-        );
+        client.complete(address, |rails| flags.local.choices(rails, variables.clone()));
         let _busy = BusyServer::start(&listener, &client.address)
             .map_err(|source| system_error("starting a thread", source))?;
         let limit = Duration::from_secs(flags.time_limit);
-        match session.run(&stop, |events| client.serve(&assignment, limit, events, &stop)) {
+        match session.run(&stop, |events| client.serve(limit, events, &stop)) {
             Ok(()) => print("the client has finished")?,
             // The signal has also ended the server.
             Err(error) if stop.is_set() => return Err(error),
@@ -138,13 +132,13 @@ fn announce(flags: &ServeFlags, address: SocketAddr) -> Result<(), DirectError> 
 
 /// Describes what a client requests.
 fn description(client: &Client) -> String {
-    let request = &client.request;
-    let names: Vec<_> = request.scenarios.iter().map(|scenario| scenario.name()).collect();
+    let scenarios = client.assignment.scenarios.iter();
+    let names: Vec<_> = scenarios.map(|scenario| scenario.name.as_str()).collect();
     format!(
         "client {}: {} with {}",
         client.address,
         names.join(" "),
-        request.transport.flag()
+        transport::flag(&client.assignment.transport)
     )
 }
 

@@ -1,33 +1,49 @@
 //! A server's session with one client: waits for a valid request and becomes the client's worker. Uses TCP and standard
 //! error.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crds::assignment::{Assignment, Rendezvous};
+use crds::assignment::{Assignment, RankBinding, Rendezvous};
 use crds::record::EndRecord;
 
-use super::assignment::SERVER;
-use super::request::{Limits, Request};
-use super::{DirectError, negotiate};
+use super::DirectError;
+use super::limits::Limits;
 use crate::frame::{self, FrameReader};
+use crate::rendezvous::connection_rails::connection_rails;
 use crate::rendezvous::peer::Connection;
+use crate::rendezvous::proposal;
 use crate::worker::signals::StopFlag;
 use crate::worker::{WorkerError, facts, follow_coordinator};
 use crate::worker_event::WorkerEvent;
 
 /// Interval at which the stop flag is checked while a server waits for a client.
 const TICK: Duration = Duration::from_millis(50);
-/// Maximum time for the client to send its welcome message after its request was accepted.
+/// Maximum time for the client to send its welcome message after its proposal was accepted.
 const WELCOME_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Client whose request was accepted.
+/// Rank of the server. The client has rank 0, coordinates and posts first.
+pub(super) const SERVER: u32 = 1;
+
+/// Choices that each side makes for itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LocalChoices {
+    /// Directory whose libraries are loaded instead of the system libraries.
+    pub library: Option<String>,
+    /// Source address or device name of each rail. If empty, the worker chooses the rails.
+    pub rails: Vec<String>,
+    /// Environment variables to set for the instrument, in addition to those of this process.
+    pub env: BTreeMap<String, String>,
+}
+
+/// Client whose proposal was accepted.
 pub(super) struct Client {
-    /// The client's request.
-    pub request: Request,
+    /// The assignment that the client proposed.
+    pub assignment: Assignment,
     /// Reader for the connection to the client.
     pub reader: FrameReader<TcpStream>,
     /// The client's address.
@@ -35,15 +51,33 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Rendezvous for the assignment, over the connection to the client. `bind` and `port` are the address and port of
-    /// the listener.
-    pub(super) fn rendezvous(&self, bind: &str, port: u16) -> Rendezvous {
-        Rendezvous {
+    /// Completes the client's assignment with the choices of this side. `choose` gets the rails of the connection. `listener`
+    /// is the address that the client has connected to.
+    pub(super) fn complete(
+        &mut self,
+        listener: SocketAddr,
+        choose: impl FnOnce(Vec<String>) -> LocalChoices,
+    ) {
+        let assignment = &mut self.assignment;
+        let choices = choose(connection_rails(&assignment.transport, self.reader.stream()));
+        assignment.rendezvous = Rendezvous {
             host: self.address.clone(),
-            bind: bind.to_owned(),
-            port,
+            bind: listener.ip().to_string(),
+            port: listener.port(),
             timeout_seconds: WELCOME_TIMEOUT.as_secs() as u32,
+        };
+        for process in &mut assignment.processes {
+            process.env = choices.env.clone();
+            process.library = choices.library.clone();
         }
+        // Each side reads only the element for its own rank.
+        assignment.bindings = vec![
+            RankBinding {
+                rails: choices.rails,
+                cpus: Vec::new(),
+            };
+            assignment.workers as usize
+        ];
     }
 
     /// Accepts the client and executes its commands until the attempt ends or `limit` has passed.
@@ -52,13 +86,16 @@ impl Client {
     /// Returns an error if the connection fails or the attempt is not complete.
     pub(super) fn serve(
         self,
-        assignment: &Assignment,
         limit: Duration,
         (sender, events): (SyncSender<WorkerEvent>, Receiver<WorkerEvent>),
         stop: &StopFlag,
     ) -> Result<(), DirectError> {
+        let assignment = &self.assignment;
         let hello = facts::hello(assignment, SERVER);
-        negotiate::accept(&self.reader, &self.address, &self.request)?;
+        proposal::accept(&self.reader).map_err(|source| DirectError::Client {
+            address: self.address.clone(),
+            source,
+        })?;
         let connection = Connection {
             reader: self.reader,
             address: self.address,
@@ -113,10 +150,10 @@ pub(super) fn wait_for_client(
         if stream.set_nonblocking(false).is_err() {
             continue;
         }
-        match negotiate::receive(stream, limits) {
-            Ok((request, reader)) => {
+        match proposal::receive(stream, limits.client(), |proposal| limits.check(proposal)) {
+            Ok((proposal, reader)) => {
                 return Some(Client {
-                    request,
+                    assignment: proposal.assignment,
                     reader,
                     address: address.to_string(),
                 });

@@ -7,7 +7,7 @@
 
 use crds::record::hex;
 
-use super::request::RequestError;
+use super::bounds::FlagError;
 
 /// Flag whose value is a worker address.
 const FLAG: &str = "--worker-address";
@@ -34,9 +34,9 @@ pub(super) fn encode(addresses: &[(String, u16)]) -> String {
 ///
 /// # Errors
 /// Returns an error if the text is not an address that a server printed.
-pub(super) fn decode(text: &str) -> Result<Vec<(String, u16)>, RequestError> {
+pub(super) fn decode(text: &str) -> Result<Vec<(String, u16)>, FlagError> {
     let invalid = |reason: &str| {
-        RequestError::new(
+        FlagError::new(
             FLAG,
             format!(
                 "is not an address that `fabricbench-runner serve --listen-mode worker` printed: {reason}; copy the whole \

@@ -13,13 +13,15 @@ use super::agent::{Agent, EVENT_CAPACITY};
 use super::coordinator_link::CoordinatorLink;
 use super::signals::StopFlag;
 use super::{
-    LinkSnafu, OutputSnafu, StartSnafu, WorkerError, facts, follow, shared_memory_space, signals, termination,
+    LinkSnafu, OutputSnafu, ServerSnafu, StartSnafu, WorkerError, facts, follow, shared_memory_space,
+    signals, termination,
 };
 use crate::environment;
 use crate::output::{OutputError, RecordWriter};
 use crate::rendezvous::coordinator::{self, AdmittedPeers, JoinedPeer};
 use crate::rendezvous::link;
 use crate::rendezvous::message::WorkerHello;
+use crate::rendezvous::server::Server;
 use crate::session::coordinator::Coordinator;
 use crate::session::gang::{Gang, GangEvent, MIN_WORKERS, WorkerLink};
 
@@ -52,8 +54,22 @@ pub fn coordinate(
     Ok(end)
 }
 
+/// Runs the attempt with `server`, which becomes rank 1.
+///
+/// # Errors
+/// Returns an error if the server cannot be reached or refuses the assignment, and in the cases of [`coordinate`].
+pub fn coordinate_with(server: &Server, mut assignment: Assignment) -> Result<EndRecord, WorkerError> {
+    let reader = server.open_session(&mut assignment).context(ServerSnafu)?;
+    let hello = facts::hello(&assignment, 0);
+    let mut attempt = Attempt::new(&assignment, hello, io::stdout())?;
+    match coordinator::admit_connected(reader, &assignment.identity) {
+        Err(failure) => attempt.fail(failure).context(OutputSnafu),
+        Ok(admitted) => attempt.run(admitted),
+    }
+}
+
 /// An attempt that this process coordinates, from its first record to its last.
-pub(crate) struct Attempt<'a, W> {
+struct Attempt<'a, W> {
     assignment: &'a Assignment,
     /// First message of rank 0, which is this process.
     hello: WorkerHello,
@@ -69,7 +85,7 @@ impl<'a, W: Write> Attempt<'a, W> {
     ///
     /// # Errors
     /// Returns an error if a signal handler cannot be installed.
-    pub(crate) fn new(assignment: &'a Assignment, hello: WorkerHello, out: W) -> Result<Self, WorkerError> {
+    fn new(assignment: &'a Assignment, hello: WorkerHello, out: W) -> Result<Self, WorkerError> {
         let started_at = facts::now_rfc3339();
         let stream = RecordWriter::new(out);
         // For each worker, the channel has as much capacity as a command channel, so that the coordinator and a worker
@@ -92,7 +108,7 @@ impl<'a, W: Write> Attempt<'a, W> {
     }
 
     /// Whether this process has received a signal.
-    pub(crate) fn is_stopped(&self) -> bool {
+    fn is_stopped(&self) -> bool {
         self.stop.is_set()
     }
 
@@ -110,7 +126,7 @@ impl<'a, W: Write> Attempt<'a, W> {
     ///
     /// # Errors
     /// Returns an error if a thread cannot be started, or the records cannot be written.
-    pub(crate) fn run(mut self, admitted: AdmittedPeers) -> Result<EndRecord, WorkerError> {
+    fn run(mut self, admitted: AdmittedPeers) -> Result<EndRecord, WorkerError> {
         self.write_hellos(&admitted).context(OutputSnafu)?;
         let Self {
             assignment,

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use snafu::ResultExt;
 
 use super::agent::{Agent, Departure, EVENT_CAPACITY};
-use super::coordinate::coordinate;
+use super::coordinate::{coordinate, coordinate_with};
 use super::coordinator_link::CoordinatorLink;
 use super::{
     StartSnafu, WorkerError, WorkerOptions, facts, follow, is_standard_input, lifeline, read_assignment,
@@ -39,9 +39,10 @@ pub fn run(options: &WorkerOptions) -> Result<(), WorkerError> {
         })?;
     }
     let hello = facts::hello(&assignment, options.rank);
-    let end = match options.rank {
-        0 => coordinate(&assignment, hello, options.termination_message.as_deref())?,
-        rank => run_worker(&assignment, rank, hello)?,
+    let end = match (options.rank, &options.server) {
+        (0, Some(server)) => coordinate_with(server, assignment)?,
+        (0, None) => coordinate(&assignment, hello, options.termination_message.as_deref())?,
+        (rank, _) => run_worker(&assignment, rank, hello)?,
     };
     end.failure.map_or(Ok(()), incomplete)
 }

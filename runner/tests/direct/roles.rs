@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
@@ -11,8 +12,15 @@ use crate::namespaces::Namespaces;
 
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Command that starts the runner, without the variables that select a transport.
+/// Command that starts the runner, without the variables that select a transport. The client roles start the `fabricbench`
+/// in its directory.
 pub fn runner() -> Command {
+    let fabricbench = Path::new(env!("CARGO_BIN_EXE_fabricbench-runner")).with_file_name("fabricbench");
+    assert!(
+        fabricbench.is_file(),
+        "{} does not exist; run cargo build -p fabricbench-cli",
+        fabricbench.display()
+    );
     without_transport(Command::new(env!("CARGO_BIN_EXE_fabricbench-runner")))
 }
 

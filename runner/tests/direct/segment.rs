@@ -4,6 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::results::result;
 use crate::roles::{Output, Process, finish, runner};
 
 /// Target that is ready for initiators.
@@ -90,31 +91,34 @@ fn the_printed_command_measures_and_the_target_deregisters_its_segment() {
         let target = Target::start(&with(&["--provider", "tcp", "--workload", "write"]));
         for _ in 0..2 {
             let document = measure(&target, &[]);
-            let scenario = &document["scenarios"][0];
-            let metrics = &scenario["metrics"];
-            assert_eq!(scenario["state"], "Measured");
-            // Each of the 2 threads checks at least 2 batches of 4 requests.
-            assert!(
-                scenario["integrity"]["transfers"].as_u64().unwrap() >= 16,
-                "{scenario:?}"
+            let result = result(&document, "segment-transfer");
+            assert_eq!(result["validCases"], 1, "{result}");
+            // One block verifies every byte, and one measures.
+            assert_eq!(
+                (&document["complete"], &document["blocksDone"]),
+                (&true.into(), &2.into())
             );
-            let requests = metrics["requests"].as_u64().unwrap();
-            assert_eq!(metrics["batches"].as_u64().unwrap() * 4, requests);
-            assert_eq!(metrics["latency"]["samples"].as_u64().unwrap(), requests);
-            assert_eq!(metrics["total"]["bytes"].as_u64().unwrap(), requests * (16 << 10));
-            assert!(metrics["firstBatchMicroseconds"].as_f64().unwrap() > 0.0);
-            assert!(metrics["cpuSecondsPerGib"].as_f64().unwrap() > 0.0);
-            assert!(metrics["reported"].as_str().unwrap().ends_with(" GB/s"));
-            for side in ["client", "server"] {
-                let cold = &document[side]["cold"];
-                assert!(
-                    cold["registrationNanos"].as_u64().unwrap() > 0,
-                    "{side}: {cold:?}"
-                );
-                // Each of the two threads has a source area and a landing area.
-                let registered = cold["registeredBytes"].as_u64().unwrap();
-                assert!(registered >= 2 * 2 * 4 * (16 << 10), "{side}: {cold:?}");
+            let value = |name: &str| result["values"][name].as_f64().unwrap();
+            let (rate, requests) = (value("bytesPerSecond"), value("completionsPerSecond"));
+            assert!((rate / requests - f64::from(16 << 10)).abs() < 1e-3, "{result}");
+            for name in [
+                "firstBatchNanos",
+                "cpuNanosPerGib",
+                "latencyP50Nanos",
+                "cpuPercent",
+            ] {
+                assert!(value(name) > 0.0, "{name}: {result}");
             }
+            let cold = &document["coldStarts"][0];
+            assert!(
+                cold["nanos"]["registration"]["median"].as_f64().unwrap() > 0.0,
+                "{cold:?}"
+            );
+            // Each of the two threads has a source area and a landing area.
+            assert!(
+                cold["registeredBytes"].as_u64().unwrap() >= 2 * 2 * 4 * (16 << 10),
+                "{cold:?}"
+            );
             target.wait_for_line("the initiator has finished");
             target.wait_for_line("ready; ");
         }
@@ -141,22 +145,19 @@ fn mix_workload_reads_back_over_shared_memory_and_reports_the_requested_unit() {
         "--report_unit=Kb",
     ]);
     let target = Target::start(&flags);
-    let document = measure(&target, &["--report_precision=0"]);
-    let metrics = &document["scenarios"][0]["metrics"];
-    let requests = metrics["requests"].as_u64().unwrap();
-    assert_eq!(metrics["readBack"]["samples"].as_u64().unwrap() * 2, requests);
-    let reported = metrics["reported"]
-        .as_str()
-        .unwrap()
-        .strip_suffix(" Kb/s")
-        .unwrap();
-    let expected = metrics["total"]["gigabytesPerSecond"].as_f64().unwrap() * 8e6;
-    assert_eq!(
-        reported.parse::<f64>().unwrap(),
-        expected.round(),
-        "{reported} {expected}"
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("results.json");
+    let output = target.initiator(&["--report_precision=0", "--output", file.to_str().unwrap()]);
+    assert!(output.status.success(), "{output:?}");
+    let document: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let values = &result(&document, "segment-transfer")["values"];
+    assert!(values["readBackP50Nanos"].is_number(), "{values}");
+    let expected = values["bytesPerSecond"].as_f64().unwrap() * 8e-3;
+    assert!(
+        output.stdout.contains(&format!("{} Kb/s", expected.round())),
+        "{expected}: {output:?}"
     );
-    assert_eq!(document["memory"], "SharedMemory");
+    assert!(output.stdout.contains("shared memory"), "{output:?}");
 }
 
 #[test]
@@ -362,7 +363,7 @@ fn a_segment_has_vram_only_if_it_can() {
         let command: Vec<&str> = command.split_whitespace().skip(1).collect();
         let initiator = finish(runner().args(&command));
         assert!(initiator.status.success(), "{initiator:?}");
-        assert!(initiator.stdout.contains("memory: Heap\n"), "{initiator:?}");
+        assert!(initiator.stdout.contains(" · heap · "), "{initiator:?}");
         // The memory of the two sides must be the same.
         let cuda = finish(runner().args(&command).args(["--use-dram=false", "--use-vram"]));
         assert!(!cuda.status.success(), "{cuda:?}");

@@ -45,10 +45,21 @@ impl Namespaces {
         &self.sides[side]
     }
 
-    /// Returns a command that starts the runner in the namespace of `side`.
+    /// Returns a command that starts the runner in the namespace of `side`, with a host name of its own, as on another machine.
+    /// The name of the host identifies an interface together with its own name.
     pub fn runner(&self, side: usize) -> Command {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", self.name(side)]);
+        let rename = format!(r#"echo machine-{side} > /proc/sys/kernel/hostname && exec "$0" "$@""#);
+        command.args([
+            "netns",
+            "exec",
+            self.name(side),
+            "unshare",
+            "--uts",
+            "sh",
+            "-c",
+            &rename,
+        ]);
         command.arg(env!("CARGO_BIN_EXE_fabricbench-runner"));
         command
     }

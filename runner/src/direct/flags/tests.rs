@@ -21,12 +21,9 @@ fn transport(arguments: &str, variable: Option<(&str, &str)>) -> Result<String, 
             .filter(|(set, _)| *set == name)
             .map(|(_, value)| value.to_owned())
     };
-    let default = RequestedTransport::Ucx {
-        transports: vec![UcxTransport::All],
-        rails: 1,
-    };
+    let default = TransportSpec::Ucx(Ucx::new(vec![UcxTransport::All], 1));
     let found = parse(arguments).transport.transport_or(default, get);
-    found.map(|found| found.flag()).map_err(|error| error.to_string())
+    found.map(|found| flag(&found)).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -99,25 +96,23 @@ fn a_number_out_of_range_is_reported_with_the_numbers_that_the_request_accepts()
 }
 
 #[test]
-fn scenarios_form_a_list_and_unset_settings_have_the_suite_defaults() {
+fn scenarios_form_a_list_and_unset_settings_are_omitted() {
     let flags = parse("--scenarios pingpong-flag large-array --large-bytes 512Mi --concurrency 8").scenarios;
-    let spec = RequestedTransport::Ucx {
-        transports: vec![UcxTransport::Tcp],
-        rails: 1,
-    };
-    let request = flags.request(String::new(), spec.clone());
-    let expected = [
-        RequestedScenario::PingpongFlag(PingpongFlag::default()),
-        RequestedScenario::LargeArray(LargeArray {
-            sizes: vec![Size(512 << 20)],
-            ..LargeArray::default()
-        }),
-    ];
-    assert_eq!(request.scenarios, expected);
+    let expected = json!([
+        {"name": "pingpong-flag", "memory": "Heap", "integrity": true, "pingpongFlag": {}},
+        {"name": "large-array", "memory": "Heap", "integrity": true, "largeArray": {"sizes": ["512Mi"]}},
+    ]);
+    assert_eq!(json!(flags.scenarios().unwrap()), expected);
     assert_eq!(flags.small_concurrency, Some(8));
     assert_eq!(parse("--iterations 32").scenarios.stream_iterations, Some(32));
-    let all = parse("").scenarios.request(String::new(), spec);
-    let names: Vec<_> = all.scenarios.iter().map(RequestedScenario::name).collect();
+    let all = parse("--no-integrity --memory cuda --small-iterations 7")
+        .scenarios
+        .scenarios()
+        .unwrap();
+    let names: Vec<_> = all
+        .iter()
+        .map(|scenario| scenario["name"].as_str().unwrap())
+        .collect();
     assert_eq!(
         names,
         [
@@ -127,4 +122,19 @@ fn scenarios_form_a_list_and_unset_settings_have_the_suite_defaults() {
             "streaming-duplex"
         ]
     );
+    let expected = json!({"name": "small-messages", "memory": "Cuda", "integrity": false, "smallMessages": {"batches": 7}});
+    assert_eq!(all[1], expected);
+    // Every scenario is one of a run.
+    let parsed: Vec<crds::v1alpha1::Scenario> = serde_json::from_value(json!(all)).unwrap();
+    assert_eq!(
+        parsed[3].streaming_duplex,
+        Some(crds::v1alpha1::StreamingDuplex::default())
+    );
+}
+
+#[test]
+fn rejects_a_scenario_that_is_named_twice_or_has_too_many_messages() {
+    let error = |line| parse(line).scenarios.scenarios().unwrap_err().to_string();
+    assert!(error("--scenarios all large-array").contains("contains large-array twice"));
+    assert!(error("--concurrency 256 --small-iterations 30000").contains("choose at most 1000000"));
 }

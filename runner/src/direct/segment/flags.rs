@@ -1,14 +1,14 @@
-//! Command-line flags, named as in the Transfer Engine Benchmark, and the request that they describe. Performs no I/O.
+//! Command-line flags, named as in the Transfer Engine Benchmark, and the scenario that they describe. Performs no I/O.
 
 use clap::{ArgAction, Args, ValueEnum};
 use crds::number::whole_number;
 use crds::units::{Duration, Size};
-use crds::v1alpha1::{MemoryKind, RateUnit, SegmentTransfer, SegmentWorkload};
+use crds::v1alpha1::{MemoryKind, RateUnit, SegmentTransfer, SegmentWorkload, TransportSpec};
+use serde_json::{Value, json};
 
+use crate::direct::bounds::{self, FlagError, MAX_CASE_SECONDS};
 use crate::direct::flags::{LocalFlags, TransportFlags};
-use crate::direct::request::{
-    MAX_CASE_SECONDS, Request, RequestError, RequestedScenario, RequestedTransport, bounds,
-};
+use crate::direct::transport;
 
 /// Additional time that a case gets for the warm-up and for the verification of all bytes.
 const CASE_ALLOWANCE_SECONDS: u64 = 120;
@@ -137,53 +137,48 @@ impl SegmentFlags {
     ///
     /// # Errors
     /// Returns an error if the flags contradict each other.
-    pub fn memory(&self) -> Result<MemoryKind, RequestError> {
+    pub fn memory(&self) -> Result<MemoryKind, FlagError> {
         match (self.use_dram, self.has_vram(), self.shmfs) {
             (true, _, false) => Ok(MemoryKind::Heap),
             (true, _, true) => Ok(MemoryKind::SharedMemory),
             (false, true, false) => Ok(MemoryKind::Cuda),
-            (false, true, true) => Err(RequestError::new(
+            (false, true, true) => Err(FlagError::new(
                 "--shmfs",
                 "does not apply to GPU memory: remove it, or use --use-vram=false --use-dram=true",
             )),
-            (false, false, _) => Err(RequestError::new(
+            (false, false, _) => Err(FlagError::new(
                 "--use-dram",
                 "is false, and so is --use-vram: choose at least one of them",
             )),
         }
     }
 
-    /// Builds the request.
+    /// The scenario, as in the spec of a run.
     ///
     /// # Errors
     /// Returns an error if the flags contradict each other.
-    pub fn request(&self, run_id: String, transport: RequestedTransport) -> Result<Request, RequestError> {
-        let case_timeout = self.duration.saturating_mul(2) + CASE_ALLOWANCE_SECONDS;
-        Ok(Request {
-            run_id,
-            transport,
-            memory: self.memory()?,
-            scenarios: vec![RequestedScenario::SegmentTransfer(self.scenario())],
-            integrity: self.integrity_check,
-            case_timeout_seconds: u32::try_from(case_timeout)
-                .map_or(MAX_CASE_SECONDS, |seconds| seconds.min(MAX_CASE_SECONDS)),
-            segment: None,
-            allow_emulation: self.allow_emulation,
-        })
+    pub fn run_scenario(&self) -> Result<Value, FlagError> {
+        Ok(json!({
+            "name": super::NAME,
+            "memory": self.memory()?,
+            "integrity": self.integrity_check,
+            "segmentTransfer": self.scenario(),
+        }))
+    }
+
+    /// Time limit of the case, in seconds.
+    pub fn case_timeout_seconds(&self) -> u32 {
+        let seconds = self.duration.saturating_mul(2) + CASE_ALLOWANCE_SECONDS;
+        u32::try_from(seconds).map_or(MAX_CASE_SECONDS, |seconds| seconds.min(MAX_CASE_SECONDS))
     }
 
     /// Command that starts an initiator with these flags and those for the metadata service.
-    pub fn initiator_command(
-        &self,
-        segment: &str,
-        transport: &RequestedTransport,
-        metadata: &[String],
-    ) -> String {
+    pub fn initiator_command(&self, segment: &str, transport: &TransportSpec, metadata: &[String]) -> String {
         let mut command = format!(
             "fabricbench-runner initiator --remote-segment {} {} --workload {} --batch {} --size {} --threads {} \
              --duration {} --warmup-batches {} --report-unit {} --report-precision {}",
             quote(segment),
-            with_quoted_value(&transport.flag()),
+            with_quoted_value(&transport::flag(transport)),
             self.workload.name(),
             self.batch,
             self.size,
@@ -237,7 +232,7 @@ fn with_quoted_value(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use crds::v1alpha1::LibfabricProvider;
+    use crds::v1alpha1::{Libfabric, LibfabricProvider};
 
     use super::*;
 
@@ -340,10 +335,10 @@ mod tests {
             "--workload=write",
         ]);
         let flags = flags.unwrap();
-        let transport = RequestedTransport::Libfabric {
+        let transport = TransportSpec::Libfabric(Libfabric {
             provider: LibfabricProvider::TcpRxm,
             rails: 2,
-        };
+        });
         let command = flags.initiator_command("a b", &transport, &[]);
         assert!(
             command

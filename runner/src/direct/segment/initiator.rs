@@ -1,4 +1,5 @@
-//! Initiator: measures batches of requests to a target's segment, and prints and writes the results. Uses TCP.
+//! Initiator: measures batches of requests to a target's segment, and prints and writes the results. Starts a program, and
+//! uses metadata services.
 
 use std::env;
 use std::io::{self, Write};
@@ -7,16 +8,18 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use clap::Args;
 use crds::number::whole_number;
 
+use super::assignment::assignment;
+use super::bounds::check_segment_transfer;
 use super::flags::SegmentFlags;
 use super::memory;
 use super::metadata::{MetadataFlags, check_name};
-use super::registered::own_rendezvous;
-use crate::direct::assignment::assignment;
-use crate::direct::connect::{Destination, coordinate};
+use crate::direct::DirectError;
+use crate::direct::bounds::FlagError;
+use crate::direct::campaign::Measurement;
 use crate::direct::flags::OutputFlags;
-use crate::direct::measurement::Results;
-use crate::direct::request::{ExpectedSegment, RequestError, RequestedTransport, check_segment_transfer};
-use crate::direct::{DirectError, run_id};
+use crate::direct::transport::{segment_default, with_emulation};
+use crate::rendezvous::proposal::ExpectedSegment;
+use crate::rendezvous::server::Server;
 use crate::worker::signals::StopFlag;
 
 /// Flag that names the segment.
@@ -48,11 +51,11 @@ pub struct InitiatorFlags {
     pub output: OutputFlags,
 }
 
-/// Measures the workload together with a target, and prints and writes the results.
+/// Measures the workload together with a target, and prints and writes the results. Returns only on errors.
 ///
 /// # Errors
-/// Returns an error if the flags are invalid, the target cannot be reached or refuses the request, or the workload is
-/// not measured.
+/// Returns an error if the flags are invalid, the metadata service has no valid entry, or the measurement cannot be
+/// started.
 pub fn initiator(flags: &InitiatorFlags) -> Result<(), DirectError> {
     let variable = |name: &str| env::var(name).ok();
     let mut segment = flags.segment.clone();
@@ -68,50 +71,55 @@ pub fn initiator(flags: &InitiatorFlags) -> Result<(), DirectError> {
             "--local-segment has no effect on an initiator: only a target publishes a segment"
         );
     }
-    let default = RequestedTransport::segment_default(segment.rails);
-    let transport = segment.transport.transport_or(default, variable)?;
-    let run = run_id()?;
+    let transport = segment
+        .transport
+        .transport_or(segment_default(segment.rails), variable)?;
     // Contradictions between flags are reported before the network and the GPUs are used.
-    segment.request(run.clone(), transport.clone())?;
+    segment.memory()?;
     check_segment_transfer(&segment.scenario())?;
-    let mut variables = segment.transport.replaced_variables(variable);
+    let variables = segment.transport.replaced_variables(variable);
     memory::choose(&mut segment, &StopFlag::default(), |segment| {
-        let request = segment.request(run.clone(), transport.clone())?;
         let choices = segment.local.choices(Vec::new(), variables.clone());
-        Ok(assignment(&request, own_rendezvous(THIS_MACHINE), &choices))
+        let transport = with_emulation(transport.clone(), segment.allow_emulation);
+        assignment(segment, &transport, THIS_MACHINE, choices)
     })?;
-    let mut request = segment.request(run, transport)?;
     let name = &flags.remote_segment;
-    let (host, port) = match flags.metadata.client()? {
-        None => host_and_port(FLAG, name)?,
+    let (address, expected) = match flags.metadata.client()? {
+        None => (host_and_port(FLAG, name)?, None),
         Some(metadata) => {
-            check_name(name).map_err(|reason| RequestError::new(FLAG, reason))?;
+            check_name(name).map_err(|reason| FlagError::new(FLAG, reason))?;
             let entry = metadata.find(name)?;
-            request.segment = Some(ExpectedSegment {
+            let address = host_and_port("the address in the metadata service", &entry.address)?;
+            let expected = ExpectedSegment {
                 name: entry.segment,
                 run: entry.run,
-            });
-            host_and_port("the address in the metadata service", &entry.address)?
+            };
+            (address, Some(expected))
         }
     };
-    let results = Results::new(&flags.output)?;
-    variables.extend(results.trace_variable());
-    let addresses = [(host, port)];
-    let target = Destination {
-        addresses: &addresses,
-        timeout_seconds: flags.connect_timeout,
-        role: "target",
-    };
-    coordinate(target, &request, &results, |rails| {
-        segment.local.choices(rails, variables)
-    })
+    Measurement {
+        name: super::NAME,
+        transport: &with_emulation(transport, segment.allow_emulation),
+        transport_flags: &segment.transport,
+        scenarios: vec![segment.run_scenario()?],
+        case_timeout_seconds: segment.case_timeout_seconds(),
+        local: &segment.local,
+        output: &flags.output,
+        server: Some(Server {
+            addresses: vec![address],
+            timeout_seconds: flags.connect_timeout,
+            role: "target".to_owned(),
+            segment: expected,
+        }),
+    }
+    .execute()
 }
 
 /// Splits `text`, the value of `flag`, into host and port.
 ///
 /// # Errors
 /// Returns an error if it is not of the form ADDRESS:PORT.
-pub(super) fn host_and_port(flag: &'static str, text: &str) -> Result<(String, u16), RequestError> {
+pub(super) fn host_and_port(flag: &'static str, text: &str) -> Result<(String, u16), FlagError> {
     let parsed = text.rsplit_once(':').and_then(|(host, port)| {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         Some((host.to_owned(), port.parse().ok()?)).filter(|_| !host.is_empty())
@@ -121,7 +129,7 @@ pub(super) fn host_and_port(flag: &'static str, text: &str) -> Result<(String, u
             "is `{text:.100}`: use ADDRESS:PORT, such as 192.168.1.10:17777, or, for a free name, the same --metadata-type and \
              --metadata-servers on both sides"
         );
-        RequestError::new(flag, reason)
+        FlagError::new(flag, reason)
     })
 }
 

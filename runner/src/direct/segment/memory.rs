@@ -9,7 +9,7 @@ use crds::v1alpha1::MIN_VRAM_THREADS;
 
 use super::flags::SegmentFlags;
 use super::registered::RegisteredSegment;
-use crate::direct::request::RequestError;
+use crate::direct::bounds::FlagError;
 use crate::memory::gpu_count;
 use crate::worker::signals::StopFlag;
 
@@ -21,8 +21,8 @@ use crate::worker::signals::StopFlag;
 pub(super) fn choose(
     flags: &mut SegmentFlags,
     stop: &StopFlag,
-    assignment: impl FnOnce(&SegmentFlags) -> Result<Assignment, RequestError>,
-) -> Result<(), RequestError> {
+    assignment: impl FnOnce(&SegmentFlags) -> Result<Assignment, FlagError>,
+) -> Result<(), FlagError> {
     let gpus = gpu_count();
     if flags.use_vram.is_some() || !flags.use_dram {
         let cause = match gpus {
@@ -35,7 +35,7 @@ pub(super) fn choose(
         let reason = format!(
             "needs a GPU, but {cause}: use --use-dram=true --use-vram=false, or a machine with NVIDIA GPUs and their driver"
         );
-        return Err(RequestError::new("--use-vram", &reason));
+        return Err(FlagError::new("--use-vram", &reason));
     }
     flags.use_vram = Some(false);
     let gpus = match gpus {

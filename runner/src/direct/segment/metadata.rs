@@ -22,7 +22,7 @@ pub use entry::{Entry, check_name};
 pub use error::MetadataError;
 pub use publication::Publication;
 
-use crate::direct::request::RequestError;
+use crate::direct::bounds::FlagError;
 
 /// Environment variable that contains the password for the metadata service.
 pub const ENV_PASSWORD: &str = "FABRICBENCH_METADATA_PASSWORD";
@@ -109,8 +109,8 @@ impl MetadataFlags {
     ///
     /// # Errors
     /// Returns an error if servers are missing, superfluous or invalid.
-    pub fn client(&self) -> Result<Option<MetadataClient>, RequestError> {
-        let servers = |reason: String| RequestError::new("--metadata-servers", reason);
+    pub fn client(&self) -> Result<Option<MetadataClient>, FlagError> {
+        let servers = |reason: String| FlagError::new("--metadata-servers", reason);
         if self.metadata_type == MetadataType::P2p {
             return match self.metadata_servers.is_empty() && self.metadata_user.is_none() {
                 true => Ok(None),
@@ -148,7 +148,7 @@ impl MetadataFlags {
         }
         let password = env::var(ENV_PASSWORD).ok();
         if self.metadata_user.is_some() && password.is_none() {
-            return Err(RequestError::new(
+            return Err(FlagError::new(
                 "--metadata-user",
                 format!("needs a password: set {ENV_PASSWORD}"),
             ));

@@ -1,16 +1,15 @@
 //! Segment of a target that is waiting for initiators: an instrument process that has opened the endpoints and
 //! registered the memory. Starts and stops a process.
 
-use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
-use crds::assignment::{Assignment, Rendezvous, ScenarioAssignment};
+use crds::assignment::{Assignment, ScenarioAssignment};
 use crds::record::{CaseFailure, ColdRecord, FabricFacts, FailureReason};
 use crds::v1alpha1::MemoryKind;
 
 use crate::attempt::SETUP_TIMEOUT;
-use crate::direct::assignment::SERVER;
+use crate::direct::session::SERVER;
 use crate::instrument::protocol::{InstrumentParameters, Reply, Request};
 use crate::memory::Memory;
 use crate::rendezvous::message::WorkerCpus;
@@ -126,16 +125,6 @@ impl RegisteredSegment {
             ))),
             other => Err(unexpected_reply(&other)),
         }
-    }
-}
-
-/// Rendezvous of a process that only registers a segment at `address`, and connects to no other worker.
-pub(super) fn own_rendezvous(address: SocketAddr) -> Rendezvous {
-    Rendezvous {
-        host: address.ip().to_string(),
-        bind: address.ip().to_string(),
-        port: address.port(),
-        timeout_seconds: 1,
     }
 }
 

@@ -9,24 +9,26 @@ use std::time::Duration;
 
 use clap::Args;
 use crds::number::whole_number;
-use crds::record::CaseFailure;
+use crds::record::{CaseFailure, hex};
 use crds::units::Size;
+use crds::v1alpha1::TransportSpec;
 use rustix::system::uname;
 
+use super::assignment::assignment;
+use super::bounds::{SegmentLimits, check_segment_transfer, check_time_limit, memory_names, offered_bytes};
 use super::flags::SegmentFlags;
 use super::initiator::host_and_port;
 use super::memory;
 use super::metadata::{MetadataClient, MetadataFlags, Publication, check_name};
-use super::registered::{RegisteredSegment, own_rendezvous};
-use crate::direct::assignment::{LocalChoices, assignment};
+use super::registered::RegisteredSegment;
+use crate::direct::DirectError;
+use crate::direct::bounds::FlagError;
 use crate::direct::busy::BusyServer;
 use crate::direct::current_session::CurrentSession;
-use crate::direct::request::{
-    AcceptedScenarios, Limits, Request, RequestError, RequestedTransport, SegmentLimits,
-    check_segment_transfer, check_time_limit, memory_names, offered_bytes,
-};
-use crate::direct::session::{Client, listen, wait_for_client};
-use crate::direct::{DirectError, connection_rails, run_id, variable_names_devices};
+use crate::direct::limits::{AcceptedScenarios, Limits};
+use crate::direct::session::{Client, LocalChoices, listen, wait_for_client};
+use crate::direct::transport::{segment_default, with_emulation};
+use crate::rendezvous::connection_rails::variable_names_devices;
 use crate::worker::signals::StopFlag;
 
 /// Flag that names the segment.
@@ -68,8 +70,8 @@ pub struct TargetFlags {
 struct Offer<'a> {
     flags: &'a TargetFlags,
     limits: SegmentLimits,
-    /// The target's settings, as a request.
-    request: Request,
+    /// Library and transports.
+    transport: TransportSpec,
     /// Address on which the target listens.
     address: SocketAddr,
     /// Address at which initiators reach the target.
@@ -91,18 +93,18 @@ pub fn target(flags: &TargetFlags) -> Result<(), DirectError> {
     if let Some(name) = flags.remote_segment.as_deref().filter(|name| !name.is_empty()) {
         let reason =
             format!("is `{name:.100}`, but a target offers its own segment: use the initiator subcommand");
-        return Err(RequestError::new("--remote-segment", reason).into());
+        return Err(FlagError::new("--remote-segment", reason).into());
     }
     flags.segment.local.check_devices(flags.segment.rails)?;
     let transport = flags
         .segment
         .transport
-        .transport_or(RequestedTransport::segment_default(flags.segment.rails), variable)?;
-    let run = run_id()?;
+        .transport_or(segment_default(flags.segment.rails), variable)?;
+    let transport = with_emulation(transport, flags.segment.allow_emulation);
     // Contradictions between flags are reported before the network and the GPUs are used.
-    flags.segment.request(run.clone(), transport.clone())?;
+    flags.segment.memory()?;
     check_segment_transfer(&flags.segment.scenario())?;
-    check_time_limit(&flags.segment.scenario(), flags.time_limit)?;
+    check_time_limit(flags.segment.duration, flags.time_limit)?;
     let metadata = flags.metadata.client()?;
     let session = CurrentSession::default();
     let stop = session.watch_signals()?;
@@ -118,25 +120,23 @@ pub fn target(flags: &TargetFlags) -> Result<(), DirectError> {
     };
     let variables = flags.segment.transport.replaced_variables(variable);
     memory::choose(&mut flags.segment, &stop, |segment| {
-        let request = segment.request(run.clone(), transport.clone())?;
         let choices = segment
             .local
-            .choices(own_rails(&request, address), variables.clone());
-        Ok(assignment(&request, own_rendezvous(address), &choices))
+            .choices(own_rails(&transport, address), variables.clone());
+        assignment(segment, &transport, address, choices)
     })?;
-    let request = flags.segment.request(run, transport)?;
     let offer = Offer {
         limits: SegmentLimits {
             name,
-            run: request.run_id.clone(),
+            run: run_id()?,
             bytes: offered_bytes(&flags.segment.scenario()),
-            memory: request.memory,
+            memory: flags.segment.memory()?,
             use_vram: flags.segment.scenario().use_vram,
             time_limit_seconds: flags.time_limit,
         },
         variables,
         flags: &flags,
-        request,
+        transport,
         address,
         reachable_at,
         metadata,
@@ -153,7 +153,7 @@ impl Offer<'_> {
     ) -> Result<(), DirectError> {
         let limits = Limits {
             accepted: AcceptedScenarios::Segment(self.limits.clone()),
-            transport: Some(self.request.transport.clone()),
+            transport: Some(self.transport.clone()),
         };
         let mut publication = None;
         let mut is_first = true;
@@ -208,8 +208,8 @@ impl Offer<'_> {
 
     /// Registers the segment with the target's settings.
     fn register(&self, stop: &StopFlag) -> Result<RegisteredSegment, DirectError> {
-        let choices = self.choices(own_rails(&self.request, self.address));
-        let assignment = assignment(&self.request, own_rendezvous(self.address), &choices);
+        let choices = self.choices(own_rails(&self.transport, self.address));
+        let assignment = assignment(&self.flags.segment, &self.transport, self.address, choices)?;
         RegisteredSegment::new(&assignment, stop).map_err(segment_error)
     }
 
@@ -248,7 +248,7 @@ impl Offer<'_> {
         print("start the initiator with:")?;
         let command = self.flags.segment.initiator_command(
             &self.limits.name,
-            &self.request.transport,
+            &self.transport,
             &self.flags.metadata.arguments(),
         );
         print(&format!("  {command}"))
@@ -257,22 +257,17 @@ impl Offer<'_> {
     /// Serves one initiator. A session failure is reported, and the target continues.
     fn serve(
         &self,
-        client: Client,
+        mut client: Client,
         listener: &TcpListener,
         stop: &StopFlag,
         session: &CurrentSession,
     ) -> Result<(), DirectError> {
         print(&format!("initiator {}", client.address))?;
-        let rails = connection_rails(&client.request, client.reader.stream());
-        let assignment = assignment(
-            &client.request,
-            client.rendezvous(&self.address.ip().to_string(), self.address.port()),
-            &self.choices(rails),
-        );
+        client.complete(self.address, |rails| self.choices(rails));
         let _busy = BusyServer::start(listener, &client.address)
             .map_err(|source| system_error("starting a thread", source))?;
         let limit = Duration::from_secs(self.flags.time_limit);
-        match session.run(stop, |events| client.serve(&assignment, limit, events, stop)) {
+        match session.run(stop, |events| client.serve(limit, events, stop)) {
             Ok(()) => print("the initiator has finished"),
             Err(_) if stop.is_set() => Ok(()),
             Err(error) => {
@@ -284,17 +279,33 @@ impl Offer<'_> {
     }
 }
 
-/// Rails of the target's own segment for `request`; empty if the library chooses them.
-fn own_rails(request: &Request, address: SocketAddr) -> Vec<String> {
-    let spec = request.transport_spec();
+/// Rails of the target's own segment; empty if the library chooses them.
+fn own_rails(transport: &TransportSpec, address: SocketAddr) -> Vec<String> {
     // An IP transport uses the interface that has the target's listening address, if the target listens on a specific
     // address.
     match address.ip() {
-        _ if variable_names_devices(&spec) => Vec::new(),
-        IpAddr::V4(address) if spec.uses_ip() && spec.rails() == 1 && !address.is_unspecified() => {
+        _ if variable_names_devices(transport) => Vec::new(),
+        IpAddr::V4(address) if transport.uses_ip() && transport.rails() == 1 && !address.is_unspecified() => {
             vec![address.to_string()]
         }
         _ => Vec::new(),
+    }
+}
+
+/// Creates a random identifier of the target's run.
+///
+/// # Errors
+/// Returns an error if the system provides no random bytes.
+fn run_id() -> Result<String, DirectError> {
+    let mut bytes = [0; 16];
+    let read = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty());
+    match read {
+        Ok(16) => Ok(hex(&bytes)),
+        Ok(_) => Err(system_error(
+            "reading random bytes",
+            io::ErrorKind::UnexpectedEof.into(),
+        )),
+        Err(error) => Err(system_error("reading random bytes", error.into())),
     }
 }
 
@@ -302,10 +313,10 @@ fn own_rails(request: &Request, address: SocketAddr) -> Vec<String> {
 ///
 /// # Errors
 /// Returns an error if the segment name is invalid.
-fn listen_address(flags: &TargetFlags, is_p2p: bool) -> Result<(String, u16), RequestError> {
+fn listen_address(flags: &TargetFlags, is_p2p: bool) -> Result<(String, u16), FlagError> {
     match &flags.local_segment {
         Some(name) if is_p2p => return host_and_port(FLAG, name),
-        Some(name) => check_name(name).map_err(|reason| RequestError::new(FLAG, reason))?,
+        Some(name) => check_name(name).map_err(|reason| FlagError::new(FLAG, reason))?,
         None => {}
     }
     Ok((flags.addr.clone(), flags.port))

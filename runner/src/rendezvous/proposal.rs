@@ -1,26 +1,26 @@
-//! First messages between client and server: the request and the response, each as one line of JSON. Uses TCP.
+//! First messages between a client and a server that listens for it: the proposal and the response, each as one line of
+//! JSON. Uses TCP.
 
 use std::io;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use crds::assignment::Assignment;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use snafu::{ResultExt, Snafu};
 
-use super::request::{Limits, Request};
+use super::message::PROTOCOL_VERSION;
 use crate::frame::{self, FrameError, FrameReader};
-use crate::rendezvous::message::PROTOCOL_VERSION;
 
 /// Value of [`OpeningMessage::program`].
 const PROGRAM: &str = "fabricbench-runner";
 /// Maximum length of a message, in bytes. The limit is low because the sender may be unknown.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024;
-/// Timeout for receiving a client's request.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-/// Timeout for receiving the request of a client that is refused because the server is busy. Other clients wait
+/// Timeout for receiving a client's proposal.
+const PROPOSAL_TIMEOUT: Duration = Duration::from_secs(5);
+/// Timeout for receiving the proposal of a client that is refused because the server is busy. Other clients wait
 /// meanwhile.
-const BUSY_REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
+const BUSY_PROPOSAL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Timeout for receiving a server's response. The server first reads the properties of its machine.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Timeout for sending a message.
@@ -28,11 +28,33 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// First message from a client. Its outer fields are the same in all versions.
 #[derive(Debug, Serialize, Deserialize)]
-struct OpeningMessage {
+struct OpeningMessage<T> {
     program: String,
     version: String,
     protocol: u32,
-    request: Box<RawValue>,
+    request: T,
+}
+
+/// What a client proposes: to execute an assignment for two workers, in which the server has rank 1.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Proposal<T = Assignment> {
+    /// The assignment, without what each side chooses for itself: libraries, environment variables and rails.
+    pub assignment: T,
+    /// Segment that the client expects at the server's address. Set only if the client found the address in a metadata
+    /// service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<ExpectedSegment>,
+}
+
+/// Segment that a client expects.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ExpectedSegment {
+    /// Name of the segment.
+    pub name: String,
+    /// Identifier of the target run that published it.
+    pub run: String,
 }
 
 /// Response from a server.
@@ -41,11 +63,11 @@ struct OpeningMessage {
 enum Response {
     /// The server becomes the worker with rank 1.
     Accepted,
-    /// The server refuses the request.
+    /// The server refuses the proposal.
     Refused(Refusal),
 }
 
-/// Rejection of a request, with the reason.
+/// Rejection of a proposal, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Refusal {
@@ -62,69 +84,53 @@ pub enum RefusalReason {
     NotARequest,
     /// The client has a different version.
     VersionMismatch,
-    /// The request is invalid or exceeds the server's limits.
+    /// The proposal is invalid or exceeds the server's limits.
     InvalidRequest,
     /// The server measures with another client.
     Busy,
 }
 
-/// Error returned if the two sides cannot agree on a measurement.
-#[derive(Debug, Snafu)]
-pub enum NegotiationError {
-    /// The connection failed before the two sides agreed.
-    #[snafu(display(
-        "{peer} did not send a valid response from fabricbench-runner: {source}; check that \
-         `fabricbench-runner {server}` of the same version is listening there"
-    ))]
-    Connection {
-        /// Address of the other side.
-        peer: String,
-        /// Role of the other side.
-        server: &'static str,
-        /// Connection failure.
-        source: FrameError,
-    },
-}
-
-/// Sends `request` and waits for the response. Returns the connection's reader, from which the server's next messages
+/// Sends `proposal` and waits for the response. Returns the connection's reader, from which the server's next messages
 /// are read.
 ///
 /// # Errors
 /// Returns an error if the connection fails, or the other side is not a server.
-pub fn propose(
+pub(super) fn propose(
     stream: TcpStream,
-    peer: &str,
-    request: &Request,
-) -> Result<Result<FrameReader<TcpStream>, Refusal>, NegotiationError> {
+    proposal: &Proposal,
+) -> Result<Result<FrameReader<TcpStream>, Refusal>, FrameError> {
     let mut reader = FrameReader::new(stream);
-    let exchange = |reader: &mut FrameReader<TcpStream>| {
-        let request =
-            serde_json::value::to_raw_value(request).map_err(|source| FrameError::Syntax { source })?;
-        let opening = OpeningMessage {
-            program: PROGRAM.into(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            protocol: PROTOCOL_VERSION,
-            request,
-        };
-        send(reader.stream(), &opening)?;
-        let line = reader.read(MAX_MESSAGE_BYTES, Some(Instant::now() + RESPONSE_TIMEOUT))?;
-        serde_json::from_slice(&line).map_err(|source| FrameError::Syntax { source })
+    let opening = OpeningMessage {
+        program: PROGRAM.into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        protocol: PROTOCOL_VERSION,
+        request: proposal,
     };
-    let server = request.roles().server;
-    match exchange(&mut reader).context(ConnectionSnafu { peer, server })? {
+    send(reader.stream(), &opening)?;
+    let line = reader.read(MAX_MESSAGE_BYTES, Some(Instant::now() + RESPONSE_TIMEOUT))?;
+    match serde_json::from_slice(&line).map_err(|source| FrameError::Syntax { source })? {
         Response::Accepted => Ok(Ok(reader)),
         Response::Refused(refusal) => Ok(Err(refusal)),
     }
 }
 
-/// Reads a client's request and checks it against `limits`.
+/// Reads the proposal of a client, which the subcommand `client` starts, and checks it with `check`.
 ///
 /// # Errors
 /// Returns the reason for refusing the client. The reason has already been sent to the client.
-pub fn receive(stream: TcpStream, limits: &Limits) -> Result<(Request, FrameReader<TcpStream>), Refusal> {
+pub fn receive(
+    stream: TcpStream,
+    client: &str,
+    check: impl FnOnce(&Proposal) -> Result<(), String>,
+) -> Result<(Proposal, FrameReader<TcpStream>), Refusal> {
     let mut reader = FrameReader::new(stream);
-    match read_request(&mut reader, limits) {
-        Ok(request) => Ok((request, reader)),
+    let line = reader.read(MAX_MESSAGE_BYTES, Some(Instant::now() + PROPOSAL_TIMEOUT));
+    let proposal = match line {
+        Ok(line) => parse(&line, client, check),
+        Err(error) => Err(invalid_message(client, &error.to_string())),
+    };
+    match proposal {
+        Ok(proposal) => Ok((proposal, reader)),
         Err(refusal) => {
             // The client may have disconnected.
             let _ = send(reader.stream(), &Response::Refused(refusal.clone()));
@@ -138,7 +144,7 @@ pub fn receive(stream: TcpStream, limits: &Limits) -> Result<(Request, FrameRead
 pub fn refuse_busy(stream: TcpStream, address: &str) {
     let mut reader = FrameReader::new(stream);
     // If data remained unread, closing the connection would discard the response.
-    let _ = reader.read(MAX_MESSAGE_BYTES, Some(Instant::now() + BUSY_REQUEST_TIMEOUT));
+    let _ = reader.read(MAX_MESSAGE_BYTES, Some(Instant::now() + BUSY_PROPOSAL_TIMEOUT));
     let refusal = Refusal {
         reason: RefusalReason::Busy,
         message: format!(
@@ -149,32 +155,24 @@ pub fn refuse_busy(stream: TcpStream, address: &str) {
     let _ = send(reader.stream(), &Response::Refused(refusal));
 }
 
-/// Sends the response that accepts the request.
+/// Sends the response that accepts the proposal.
 ///
 /// # Errors
 /// Returns an error if the connection fails.
-pub fn accept(
-    reader: &FrameReader<TcpStream>,
-    peer: &str,
-    request: &Request,
-) -> Result<(), NegotiationError> {
-    let server = request.roles().client;
-    send(reader.stream(), &Response::Accepted).context(ConnectionSnafu { peer, server })
-}
-
-fn read_request(reader: &mut FrameReader<TcpStream>, limits: &Limits) -> Result<Request, Refusal> {
-    let line = reader
-        .read(MAX_MESSAGE_BYTES, Some(Instant::now() + REQUEST_TIMEOUT))
-        .map_err(|error| invalid_message(limits, &error.to_string()))?;
-    parse(&line, limits)
+pub fn accept(reader: &FrameReader<TcpStream>) -> Result<(), FrameError> {
+    send(reader.stream(), &Response::Accepted)
 }
 
 /// Parses the first message of a client.
-fn parse(line: &[u8], limits: &Limits) -> Result<Request, Refusal> {
-    let opening: OpeningMessage =
-        serde_json::from_slice(line).map_err(|error| invalid_message(limits, &error.to_string()))?;
+fn parse(
+    line: &[u8],
+    client: &str,
+    check: impl FnOnce(&Proposal) -> Result<(), String>,
+) -> Result<Proposal, Refusal> {
+    let opening: OpeningMessage<Box<RawValue>> =
+        serde_json::from_slice(line).map_err(|error| invalid_message(client, &error.to_string()))?;
     if opening.program != PROGRAM {
-        return Err(invalid_message(limits, "it names a different program"));
+        return Err(invalid_message(client, "it names a different program"));
     }
     let version = env!("CARGO_PKG_VERSION");
     if opening.protocol != PROTOCOL_VERSION || opening.version != version {
@@ -191,21 +189,20 @@ fn parse(line: &[u8], limits: &Limits) -> Result<Request, Refusal> {
         reason: RefusalReason::InvalidRequest,
         message,
     };
-    let request: Request = serde_json::from_str(opening.request.get())
-        .map_err(|error| invalid(format!("the request cannot be parsed: {error}")))?;
-    request
-        .check(limits)
-        .map_err(|error| invalid(error.to_string()))?;
-    Ok(request)
+    let Proposal { assignment, segment }: Proposal<Box<RawValue>> =
+        serde_json::from_str(opening.request.get())
+            .map_err(|error| invalid(format!("the request cannot be parsed: {error}")))?;
+    let assignment =
+        Assignment::parse(assignment.get().as_bytes()).map_err(|error| invalid(error.to_string()))?;
+    let proposal = Proposal { assignment, segment };
+    check(&proposal).map_err(invalid)?;
+    Ok(proposal)
 }
 
-fn invalid_message(limits: &Limits, cause: &str) -> Refusal {
+fn invalid_message(client: &str, cause: &str) -> Refusal {
     Refusal {
         reason: RefusalReason::NotARequest,
-        message: format!(
-            "the first message is not a request from `fabricbench-runner {}`: {cause}",
-            limits.accepted.roles().client
-        ),
+        message: format!("the first message is not a request from `fabricbench-runner {client}`: {cause}"),
     }
 }
 
@@ -220,13 +217,10 @@ fn send(mut stream: &TcpStream, message: &impl Serialize) -> Result<(), FrameErr
 
 #[cfg(test)]
 mod tests {
-    use crds::v1alpha1::MemoryKind;
-
     use super::*;
-    use crate::direct::request::{AcceptedScenarios, SegmentLimits};
 
     fn refusal(line: &str) -> Refusal {
-        parse(line.as_bytes(), &Limits::default()).unwrap_err()
+        parse(line.as_bytes(), "connect", |_| Ok(())).unwrap_err()
     }
 
     #[test]
@@ -235,22 +229,6 @@ mod tests {
         assert_eq!(invalid.reason, RefusalReason::NotARequest);
         assert!(
             invalid.message.contains("`fabricbench-runner connect`"),
-            "{invalid:?}"
-        );
-        let target = Limits {
-            accepted: AcceptedScenarios::Segment(SegmentLimits {
-                name: "here".into(),
-                run: "1".into(),
-                bytes: 1,
-                memory: MemoryKind::Heap,
-                use_vram: false,
-                time_limit_seconds: 60,
-            }),
-            transport: None,
-        };
-        let invalid = parse(b"GET / HTTP/1.1", &target).unwrap_err();
-        assert!(
-            invalid.message.contains("`fabricbench-runner initiator`"),
             "{invalid:?}"
         );
         let other = r#"{"program":"iperf3","version":"1","protocol":1,"request":{}}"#;
@@ -264,11 +242,16 @@ mod tests {
     #[test]
     fn refuses_a_request_with_unknown_content() {
         let version = env!("CARGO_PKG_VERSION");
-        let line = format!(
-            r#"{{"program":"fabricbench-runner","version":"{version}","protocol":{PROTOCOL_VERSION},"request":{{"env":{{}}}}}}"#
-        );
-        let found = refusal(&line);
-        assert_eq!(found.reason, RefusalReason::InvalidRequest);
-        assert!(found.message.contains("env"), "{}", found.message);
+        for (request, unknown) in [
+            (r#"{"env":{}}"#, "env"),
+            (r#"{"assignment":{"files":1}}"#, "files"),
+        ] {
+            let line = format!(
+                r#"{{"program":"fabricbench-runner","version":"{version}","protocol":{PROTOCOL_VERSION},"request":{request}}}"#
+            );
+            let found = refusal(&line);
+            assert_eq!(found.reason, RefusalReason::InvalidRequest);
+            assert!(found.message.contains(unknown), "{}", found.message);
+        }
     }
 }

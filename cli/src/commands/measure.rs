@@ -1,0 +1,163 @@
+//! `fabricbench measure`: the run that a client role of `fabricbench-runner` describes. The roles start this command.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use crds::file_error::with_remedy;
+use manifest::ManifestError;
+use operator::terminal::{print, print_styled};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::input::PlannedRun;
+use super::output::text_options;
+use super::{Exit, Failure, Input};
+use crate::local::{Interrupt, LocalRun, RunResult, StopReason, ThisMachine, find_runner};
+use crate::report::{Report, json, text};
+
+/// Measure a run with a single arm, print its report and a summary as JSON, and write its JSON report to a file.
+#[derive(Debug, Args)]
+#[command(hide = true)]
+pub(super) struct Measure {
+    /// The BenchmarkRun, as JSON.
+    #[arg(long, value_name = "JSON")]
+    manifest: String,
+    /// The fabricbench-runner binary that starts the workers.
+    #[arg(long, value_name = "FILE")]
+    runner: PathBuf,
+    /// Server that becomes worker 1, for the option of the same name of fabricbench-runner.
+    #[arg(long, value_name = "JSON")]
+    server: Option<String>,
+    /// Device of each rail.
+    #[arg(long, value_name = "DEVICE")]
+    device: Vec<String>,
+    /// Choose no devices, because a variable of the library does.
+    #[arg(long)]
+    library_chooses_devices: bool,
+    /// File for the JSON report.
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Add the samples of all operations to the file.
+    #[arg(long, requires = "output")]
+    store_trace: bool,
+}
+
+impl Measure {
+    pub(super) fn execute(self) -> Result<Exit, Failure> {
+        let PlannedRun { run, uid, plan } = self.plan()?;
+        // A file that cannot be written is reported before the measurement instead of after it.
+        if let Some(file) = &self.output {
+            let opened = fs::OpenOptions::new().create(true).append(true).open(file);
+            opened.map_err(|error| cannot_write(file, &error))?;
+        }
+        let runner = find_runner(Some(&self.runner)).map_err(Failure::invalid_input)?;
+        let interrupt = Interrupt::listen()
+            .map_err(|error| Failure::incomplete(format!("cannot listen for Ctrl-C: {error}")))?;
+        let directory = tempfile::Builder::new().prefix("fabricbench-").tempdir();
+        let directory = directory
+            .map_err(|error| Failure::incomplete(format!("cannot create a temporary directory: {error}")))?;
+        let samples = self.samples_directory(&directory).map_err(|error| {
+            Failure::incomplete(format!("cannot create a directory for the samples: {error}"))
+        })?;
+        let mut executor = ThisMachine::new(runner).map_err(Failure::incomplete)?;
+        executor.server = self.server.clone();
+        executor.rails = match (self.device.is_empty(), self.library_chooses_devices) {
+            (false, _) => Some(self.device.clone()),
+            (true, true) => Some(Vec::new()),
+            (true, false) => None,
+        };
+        executor.samples = samples.clone();
+        let path = directory.path().join("run");
+        let mut run = LocalRun::create(run, uid, plan, &path).map_err(Failure::incomplete)?;
+        let ended = run.execute(&executor, &interrupt).map_err(Failure::incomplete)?;
+        if ended.stopped.is_none() || ended.evaluation.summary.blocks_done > 0 {
+            self.publish(&run, &ended, samples.as_deref())?;
+        }
+        match &ended.stopped {
+            None => Ok(ended.evaluation.outcome().into()),
+            Some(StopReason::Rejected(message)) => Err(Failure::invalid_input(message)),
+            Some(reason) => Err(Failure::incomplete(reason)),
+        }
+    }
+
+    fn plan(&self) -> Result<PlannedRun, Failure> {
+        let input = Input {
+            file: PathBuf::from("flags"),
+            overlay: None,
+            rounds: None,
+            seed: None,
+        };
+        let runs = manifest::parse(&self.manifest, None)
+            .map_err(|defects| Failure::invalid_input(ManifestError::new(&input.file, defects)))?;
+        match <[_; 1]>::try_from(runs) {
+            Ok([run]) => input.plan(run),
+            Err(runs) => Err(Failure::invalid_input(format!(
+                "--manifest: {} runs, instead of one",
+                runs.len()
+            ))),
+        }
+    }
+
+    fn samples_directory(&self, parent: &TempDir) -> io::Result<Option<PathBuf>> {
+        let path = self.store_trace.then(|| parent.path().join("samples"));
+        path.as_ref().map_or(Ok(()), fs::create_dir)?;
+        Ok(path)
+    }
+
+    /// Writes the results to the file, and prints them. If one of these steps fails, the other one is still performed.
+    fn publish(&self, run: &LocalRun, ended: &RunResult, samples: Option<&Path>) -> Result<(), Failure> {
+        let report = Report {
+            plan: run.plan(),
+            evaluation: &ended.evaluation,
+        };
+        let mut document = json::render(&report)
+            .and_then(|text| serde_json::from_str::<Value>(&text))
+            .map_err(|error| Failure::incomplete(format!("the report cannot be rendered: {error}")))?;
+        let results = document["results"].as_array().into_iter().flatten();
+        let results: Vec<Value> = results.map(summary_of).collect();
+        if let Some(samples) = samples {
+            let read = samples_in(samples);
+            document["samples"] = read
+                .map_err(|error| Failure::incomplete(format!("the samples cannot be read: {error}")))?
+                .into();
+        }
+        // A measured result must not be lost because nothing is reading standard output anymore.
+        let written = self.output.as_ref().map_or(Ok(()), |file| {
+            fs::write(file, format!("{document:#}\n")).map_err(|error| cannot_write(file, &error))
+        });
+        let printed = print_styled(&text::render(&report.document(), &text_options(false))).and_then(|()| {
+            let summary = json!({"run": run.plan().run, "results": results});
+            print(&format!("\nJSON summary:\n{summary:#}\n"))
+        });
+        written?;
+        printed.map_err(|error| Failure::incomplete(format!("writing to standard output failed: {error}")))
+    }
+}
+
+/// The part of a result that identifies it, and its values.
+fn summary_of(result: &Value) -> Value {
+    let fields = ["scenarioName", "sizeBytes", "values"];
+    let fields = fields.map(|field| (field.to_owned(), result[field].clone()));
+    Value::Object(fields.into_iter().collect())
+}
+
+/// Reads the samples that each side of each case has written to `directory`, in the order of cases and ranks. A side without
+/// operations has no samples.
+fn samples_in(directory: &Path) -> io::Result<Vec<Value>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let file: Value = serde_json::from_slice(&fs::read(entry?.path())?)?;
+        let samples = file["samples"].as_object();
+        if samples.is_some_and(|kinds| kinds.values().any(|kind| kind != &json!([]))) {
+            files.push(file);
+        }
+    }
+    files.sort_by_key(|file| (file["case"].as_u64(), file["rank"].as_u64()));
+    Ok(files)
+}
+
+fn cannot_write(file: &Path, error: &io::Error) -> Failure {
+    Failure::incomplete(format!("cannot write {}: {}", file.display(), with_remedy(error)))
+}
