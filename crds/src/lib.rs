@@ -17,6 +17,8 @@ pub mod deserialization;
 pub mod file_error;
 pub mod histogram;
 pub mod interface_load;
+#[cfg(feature = "crd")]
+pub mod json_schema;
 pub mod libraries;
 pub mod library_copy;
 pub mod lifeline;

@@ -6,6 +6,9 @@ pub const GROUP: &str = "fabricbench.dev";
 pub const VERSION: &str = "v1alpha1";
 /// Kind of the custom resource.
 pub const KIND: &str = "BenchmarkRun";
+/// Maximum length of a run name, in characters: pods, Services and result directories are named after the run, with
+/// suffixes, and their names must remain DNS labels.
+pub const MAX_RUN_NAME: usize = 52;
 /// Label that contains the name of the run to which a child object belongs.
 pub const LABEL_RUN: &str = "fabricbench.dev/run";
 /// Label that contains the UID of the run to which a child object belongs. Names can be reused; UIDs cannot.
@@ -60,6 +63,9 @@ pub const LIBRARIES_DIRECTORY: &str = "/mnt/fabricbench-libraries";
 pub const MAX_LIBRARY_BYTES: u64 = 1 << 30;
 /// Directory at which a worker pod mounts the PersistentVolumeClaim of the run.
 pub const SHARED_DIRECTORY: &str = "/mnt/fabricbench";
+
+/// Regular expression for DNS labels.
+pub const LABEL_PATTERN: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 
 /// Regular expression for names of Kubernetes objects: DNS subdomains.
 pub const SUBDOMAIN_PATTERN: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";

@@ -7,6 +7,7 @@
 
 mod document;
 mod error;
+mod field;
 mod manifest;
 mod overlay;
 mod position;
@@ -24,6 +25,7 @@ use crds::file_error::with_remedy;
 use crds::v1alpha1::BenchmarkRun;
 
 pub use error::{Defect, ManifestError};
+pub use field::{Field, UnknownField};
 pub use manifest::Manifest;
 pub use overlay::Overlay;
 pub use position::Position;

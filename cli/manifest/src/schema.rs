@@ -1,6 +1,7 @@
 //! Validates a run the way the API server does: with the OpenAPI schema (types, bounds, patterns) and the CEL rules of
 //! the generated CustomResourceDefinition. Performs no I/O.
 
+mod kind;
 mod lookup;
 mod patterns;
 mod shape;
@@ -8,15 +9,18 @@ mod violation;
 
 use std::sync::LazyLock;
 
+use crds::json_schema;
 use crds::v1alpha1::BenchmarkRun;
 use jsonschema::Validator as Bounds;
-use kube::CustomResourceExt;
 use kube::core::cel::{ValidationError as CelError, Validator as Cel};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::Defect;
 use super::error::DefectKind;
+pub(super) use kind::kind;
+pub(super) use lookup::{alternatives, fields, parents_of, required};
 pub(super) use patterns::Unit;
+pub(super) use shape::yaml;
 pub(super) use violation::{Repair, Violation, pointer};
 
 /// Compiled schema of the `BenchmarkRun` resource.
@@ -39,16 +43,8 @@ impl SchemaRules {
     fn compile() -> Result<Self, Defect> {
         let invalid =
             |error: String| Defect::file(format!("internal error: invalid BenchmarkRun schema: {error}"));
-        let definition = BenchmarkRun::crd();
-        let schema = definition
-            .spec
-            .versions
-            .first()
-            .and_then(|version| version.schema.as_ref());
-        let schema = schema.and_then(|schema| schema.open_api_v3_schema.as_ref());
-        let schema = serde_json::to_value(schema).map_err(|error| invalid(error.to_string()))?;
-        let mut plain = schema.clone();
-        to_json_schema(&mut plain);
+        let schema = json_schema::definition();
+        let mut plain = json_schema::from_definition(schema.clone());
         // The top-level fields are checked before, because the schema contains neither the version nor the metadata.
         if let Some(document) = plain.as_object_mut() {
             document.remove("additionalProperties");
@@ -92,6 +88,12 @@ impl SchemaRules {
             defects.map(|error| violated_rule(error, &value)).collect()
         })
     }
+}
+
+/// Schema of the resource, with the fields that all resources have.
+pub(super) fn resource() -> &'static Value {
+    static RESOURCE: LazyLock<Value> = LazyLock::new(json_schema::resource);
+    &RESOURCE
 }
 
 /// Removes violations that follow from others: a field is missing because its name is misspelled, and a value of the wrong
@@ -170,31 +172,4 @@ fn fields_of_rule(rule: &str, object: &Map<String, Value>) -> Vec<String> {
         }
     }
     set
-}
-
-/// Replaces `x-kubernetes-int-or-string` (a Kubernetes extension) and `nullable` (an OpenAPI keyword) with JSON Schema
-/// types, and forbids fields that the schema does not contain.
-fn to_json_schema(schema: &mut Value) {
-    match schema {
-        Value::Object(map) => {
-            // The type may become a list of types below.
-            let is_object = map.get("type") == Some(&json!("object"));
-            if map.remove("x-kubernetes-int-or-string").is_some() {
-                map.insert("type".to_owned(), json!(["integer", "string"]));
-            }
-            if map.remove("nullable") == Some(Value::Bool(true))
-                && let Some(kind) = map.get_mut("type")
-            {
-                let mut kinds = kind.as_array().cloned().unwrap_or_else(|| vec![kind.clone()]);
-                kinds.push(json!("null"));
-                *kind = Value::Array(kinds);
-            }
-            if is_object && map.contains_key("properties") && !map.contains_key("additionalProperties") {
-                map.insert("additionalProperties".to_owned(), Value::Bool(false));
-            }
-            map.values_mut().for_each(to_json_schema);
-        }
-        Value::Array(list) => list.iter_mut().for_each(to_json_schema),
-        _ => {}
-    }
 }

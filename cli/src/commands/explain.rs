@@ -1,29 +1,34 @@
-//! `fabricbench explain`: definitions of the measured quantities.
+//! `fabricbench explain`: definitions of the fields of the resource and of the measured quantities.
 
 use clap::Args;
 use crds::quantity::{Quantity, Unit};
 use crds::suggestion::did_you_mean;
+use manifest::{Field, UnknownField};
 use operator::metrics::results::series_of;
 use operator::terminal::print;
 
 use super::{Exit, Failure};
 
-/// Explain a measured quantity, or list all of them.
+/// Explain a field of a BenchmarkRun or a measured quantity, or list all quantities.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: fabricbench explain latencyP99Nanos")]
+#[command(
+    after_help = "Examples:\n  fabricbench explain spec.variants[].inject\n  fabricbench explain sampling.rounds\n  \
+                        fabricbench explain latencyP99Nanos"
+)]
 pub(super) struct Explain {
-    /// Name of the quantity, as in status.results[].values. Without it, all quantities are listed.
-    quantity: Option<String>,
+    /// Path of a field, in which `spec.` may be omitted, or name of a quantity, as in status.results[].values. Without it,
+    /// all quantities are listed.
+    name: Option<String>,
 
     /// Print the list as a Markdown table.
-    #[arg(long, conflicts_with = "quantity")]
+    #[arg(long, conflicts_with = "name")]
     markdown: bool,
 }
 
 impl Explain {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
-        let text = match &self.quantity {
-            Some(name) => entry(find(name)?),
+        let text = match &self.name {
+            Some(name) => explanation(name)?,
             None if self.markdown => table(),
             None => list(),
         };
@@ -32,14 +37,43 @@ impl Explain {
     }
 }
 
-fn find(name: &str) -> Result<Quantity, Failure> {
-    Quantity::from_name(name).ok_or_else(|| {
-        let names = Quantity::ALL.map(Quantity::name);
-        let suggestion = did_you_mean(name, names);
-        Failure::invalid_input(format!(
-            "`{name}` is not a quantity.{suggestion} Run `fabricbench explain` for a list"
-        ))
-    })
+fn explanation(name: &str) -> Result<String, Failure> {
+    let quantity = name
+        .rsplit_once(".values.")
+        .map_or(name, |(_, quantity)| quantity);
+    match Quantity::from_name(quantity) {
+        Some(quantity) => Ok(entry(quantity)),
+        None => match Field::find(name) {
+            Ok(field) => Ok(field.explain()),
+            Err(unknown) => Err(Failure::invalid_input(message(unknown))),
+        },
+    }
+}
+
+/// Message for a name that is neither a field nor a quantity.
+fn message(unknown: UnknownField) -> String {
+    let UnknownField {
+        object,
+        name,
+        mut known,
+        elsewhere,
+    } = unknown;
+    let subject = match &object {
+        Some(object) => format!("{object} has no field `{name}`."),
+        None => {
+            known.extend(Quantity::ALL.map(Quantity::name));
+            format!("`{name}` is neither a field of a BenchmarkRun nor a quantity.")
+        }
+    };
+    let meant = did_you_mean(&name, known);
+    let elsewhere = match elsewhere.as_slice() {
+        [] => String::new(),
+        paths => format!(" Fields with this name: {}.", paths.join(", ")),
+    };
+    let fields = object.unwrap_or_else(|| "spec".to_owned());
+    format!(
+        "{subject}{meant}{elsewhere} Run `fabricbench explain {fields}` for its fields, or `fabricbench explain` for the quantities"
+    )
 }
 
 fn unit(quantity: Quantity) -> &'static str {
@@ -92,4 +126,54 @@ fn table() -> String {
         "| quantity | unit | definition | Prometheus |\n| --- | --- | --- | --- |\n{}",
         rows.concat()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn explains_fields_and_quantities() {
+        for (name, expected) in [
+            ("sampling.rounds", "spec.sampling.rounds: Number of rounds."),
+            ("latencyP99Nanos", "latencyP99Nanos: 99th percentile of latency"),
+            (
+                ".status.results[*].values.latencyP99Nanos",
+                "latencyP99Nanos: 99th percentile of latency",
+            ),
+        ] {
+            let text = explanation(name).unwrap();
+            assert!(text.starts_with(expected), "{name}: {text}");
+        }
+    }
+
+    #[test]
+    fn suggests_fields_and_quantities_for_unknown_names() {
+        for (name, expected) in [
+            (
+                "spec.samplng.rounds",
+                "spec has no field `samplng`. Did you mean `sampling`?",
+            ),
+            (
+                "samplng",
+                "`samplng` is neither a field of a BenchmarkRun nor a quantity. Did you mean `sampling`?",
+            ),
+            ("latencyP99Nans", "Did you mean `latencyP99Nanos`?"),
+            ("rounds", "Fields with this name: spec.sampling.rounds."),
+            (
+                "spec.sampling.inject",
+                "Fields with this name: spec.factors.inject, spec.variants[].inject.",
+            ),
+            (
+                "variants.inject.most",
+                "Run `fabricbench explain spec.variants[].inject` for its fields",
+            ),
+            ("", "`` is neither"),
+        ] {
+            let failure = explanation(name).unwrap_err();
+            assert_eq!(failure.exit, Exit::InvalidInput);
+            let message = failure.to_string();
+            assert!(message.contains(expected), "{name}: {message}");
+        }
+    }
 }

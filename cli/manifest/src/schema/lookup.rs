@@ -6,7 +6,7 @@ use serde_json::Value;
 const MAX_PATHS: usize = 2;
 
 /// Schema of the value at the JSON pointer `pointer`; `None` if the schema has no such field.
-pub(super) fn schema_at<'a>(schema: &'a Value, pointer: &str) -> Option<&'a Value> {
+pub(crate) fn schema_at<'a>(schema: &'a Value, pointer: &str) -> Option<&'a Value> {
     pointer.split('/').skip(1).try_fold(schema, |schema, part| {
         let part = part.replace("~1", "/").replace("~0", "~");
         let property = schema.get("properties").and_then(|all| all.get(&part));
@@ -23,7 +23,7 @@ pub(super) fn schema_at<'a>(schema: &'a Value, pointer: &str) -> Option<&'a Valu
 }
 
 /// Names of the fields of an object with this schema.
-pub(super) fn fields(schema: &Value) -> Vec<&str> {
+pub(crate) fn fields(schema: &Value) -> Vec<&str> {
     let properties = schema.get("properties").and_then(Value::as_object);
     properties
         .into_iter()
@@ -33,26 +33,26 @@ pub(super) fn fields(schema: &Value) -> Vec<&str> {
 }
 
 /// Values of an enumeration.
-pub(super) fn options(schema: &Value) -> Vec<&str> {
+pub(crate) fn options(schema: &Value) -> Vec<&str> {
     let options = schema.get("enum").and_then(Value::as_array);
     options.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 /// Names of the required fields of an object with this schema.
-pub(super) fn required(schema: &Value) -> Vec<&str> {
+pub(crate) fn required(schema: &Value) -> Vec<&str> {
     let required = schema.get("required").and_then(Value::as_array);
     required.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 /// Fields of which exactly one must be set; empty if the schema has no such rule.
-pub(super) fn alternatives(schema: &Value) -> Vec<&str> {
+pub(crate) fn alternatives(schema: &Value) -> Vec<&str> {
     let rules = schema.get("oneOf").and_then(Value::as_array);
     rules.into_iter().flatten().flat_map(required).collect()
 }
 
 /// Paths of up to two objects below `schema`, whose path is `path`, that have a field with this name. Items of lists have
 /// no index. Objects near the root come first.
-pub(super) fn parents_of(schema: &Value, path: &str, name: &str) -> Vec<String> {
+pub(crate) fn parents_of(schema: &Value, path: &str, name: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut next = vec![(schema, path.to_owned())];
     while !next.is_empty() && found.len() < MAX_PATHS {

@@ -1,6 +1,6 @@
 //! Describes the regular expressions of the schema in words. Performs no I/O.
 
-use crds::names::{LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, SUBDOMAIN_PATTERN};
+use crds::names::{LABEL_KEY_PATTERN, LABEL_PATTERN, LABEL_VALUE_PATTERN, SUBDOMAIN_PATTERN};
 use crds::printable::{character_name, deceptive_character, is_hidden};
 use crds::units::{DURATION_PATTERN, SIZE_PATTERN};
 use crds::v1alpha1::EXPRESSION_PATTERN;
@@ -50,7 +50,7 @@ fn unit_of_pattern(pattern: &str) -> Option<Unit> {
 /// Each regular expression of the schema without a unit, and the text that it accepts.
 const DESCRIPTIONS: [(&str, &str); 14] = [
     (
-        "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+        LABEL_PATTERN,
         "a name of lowercase letters, digits and `-` that starts and ends with a letter or digit",
     ),
     (
@@ -99,11 +99,15 @@ const DESCRIPTIONS: [(&str, &str); 14] = [
     ("^[!-~]*$", "text of printable ASCII characters without spaces"),
 ];
 
+/// The text that a regular expression of the schema without a unit accepts, in words.
+pub(super) fn words(pattern: &str) -> Option<&'static str> {
+    let known = DESCRIPTIONS.iter().find(|(known, _)| *known == pattern);
+    known.map(|(_, words)| *words)
+}
+
 /// Message for a value that does not match `pattern`. `shown` is the value as it appears in the message.
 pub(super) fn describe(shown: &str, pattern: &str, value: &Value) -> String {
-    let words = DESCRIPTIONS.iter().find(|(known, _)| *known == pattern);
-    let words = words.map(|(_, words)| *words);
-    let words = words.or_else(|| unit_of_pattern(pattern).map(Unit::description));
+    let words = words(pattern).or_else(|| unit_of_pattern(pattern).map(Unit::description));
     let hidden = value.as_str().and_then(|text| {
         let hidden = || text.chars().find(|c| is_hidden(*c));
         deceptive_character(text).or_else(hidden)

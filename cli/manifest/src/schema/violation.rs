@@ -281,7 +281,7 @@ fn shown(value: &Value) -> String {
 }
 
 /// Formats a bound. The schema stores integers as floating-point numbers.
-fn number(limit: &Value) -> String {
+pub(super) fn number(limit: &Value) -> String {
     let text = limit.to_string();
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }

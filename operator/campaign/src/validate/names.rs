@@ -1,5 +1,7 @@
 //! Names of runs and scenarios.
 
+use crds::names::MAX_RUN_NAME;
+
 use crate::format::clipped;
 
 /// Checks the name of a run.
@@ -7,11 +9,11 @@ use crate::format::clipped;
 /// # Errors
 /// Returns the requirements for a name if `name` is not valid.
 pub fn check_name(name: &str) -> Result<(), String> {
-    match is_label(name, MAX_NAME) {
+    match is_label(name, MAX_RUN_NAME) {
         true => Ok(()),
         false => Err(format!(
             "`{name}` is not a valid name: pods and directories are named after the run, so it must consist \
-             of 1 to {MAX_NAME} lowercase letters, digits and `-`, and start and end with a letter or digit. Choose \
+             of 1 to {MAX_RUN_NAME} lowercase letters, digits and `-`, and start and end with a letter or digit. Choose \
              another name",
             name = clipped(name, MAX_SHOWN_NAME)
         )),
@@ -20,10 +22,6 @@ pub fn check_name(name: &str) -> Result<(), String> {
 
 /// Maximum length of an invalid name in a message, in characters.
 const MAX_SHOWN_NAME: usize = 80;
-
-/// Maximum length of a run name: pods, Services and result directories are named after the run, with suffixes, and
-/// their names must remain DNS labels.
-const MAX_NAME: usize = 52;
 
 /// Maximum length of a scenario name in characters, as in the schema.
 pub(super) const MAX_SCENARIO_NAME: usize = 40;
