@@ -37,8 +37,9 @@ fn visit_schemas(schema: &Value, path: &str, visit: &mut impl FnMut(&str, &Value
 
 #[test]
 fn generated_files_are_up_to_date() {
-    let generated: [(&str, &[&str]); 3] = [
+    let generated: [(&str, &[&str]); 4] = [
         ("charts/fabricbench/crds/benchmarkruns.yaml", &["crd"]),
+        ("docs/benchmarkrun.schema.json", &["crd", "--schema", "run"]),
         ("docs/record.schema.json", &["crd", "--schema", "records"]),
         ("docs/assignment.schema.json", &["crd", "--schema", "assignment"]),
     ];

@@ -134,3 +134,89 @@ fn overlay_changes_only_the_fields_that_it_sets() {
         "{error}"
     );
 }
+
+/// The files in examples/ with their names.
+fn examples() -> Vec<(String, String)> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let paths = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let files = paths.filter(|path| path.extension().is_some_and(|extension| extension == "yaml"));
+    let named = files.map(|path| (path.display().to_string(), std::fs::read_to_string(path).unwrap()));
+    named.collect()
+}
+
+/// Renames each field in `value`, one at a time, and returns the changed values.
+fn misspelled(value: &serde_json::Value) -> Vec<serde_json::Value> {
+    let mut found = Vec::new();
+    match value {
+        serde_json::Value::Object(fields) => {
+            for (name, inner) in fields {
+                let mut other = fields.clone();
+                other.remove(name);
+                other.insert(format!("{name}x"), inner.clone());
+                found.push(other.into());
+                for inner in misspelled(inner) {
+                    let mut other = fields.clone();
+                    other.insert(name.clone(), inner);
+                    found.push(other.into());
+                }
+            }
+        }
+        serde_json::Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                for inner in misspelled(item) {
+                    let mut other = items.clone();
+                    other[index] = inner;
+                    found.push(other.into());
+                }
+            }
+        }
+        _ => {}
+    }
+    found
+}
+
+#[test]
+fn the_json_schema_accepts_the_examples_and_rejects_every_misspelled_field() {
+    let schema = jsonschema::draft7::new(&crds::json_schema::document()).unwrap();
+    let examples = examples();
+    assert!(examples.len() > 40);
+    for (file, text) in &examples {
+        for Document { value, .. } in yaml::documents(text).unwrap() {
+            let errors: Vec<String> = schema
+                .iter_errors(&value)
+                .map(|error| error.to_string())
+                .collect();
+            assert!(errors.is_empty(), "{file}: {errors:?}");
+        }
+    }
+    let demo = examples
+        .iter()
+        .find(|(file, _)| file.ends_with("/demo.yaml"))
+        .unwrap();
+    let demo = yaml::documents(&demo.1).unwrap().remove(0).value;
+    let misspelled = misspelled(&demo);
+    assert!(misspelled.len() > 50, "{}", misspelled.len());
+    for value in misspelled {
+        assert!(!schema.is_valid(&value), "{value}");
+    }
+}
+
+/// An editor finds the schema with this line.
+#[test]
+fn every_example_names_the_json_schema() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    for (file, text) in examples() {
+        for document in text.split("---\n") {
+            let line = document.lines().next().unwrap();
+            let schema = line
+                .strip_prefix("# yaml-language-server: $schema=")
+                .unwrap_or_default();
+            assert!(
+                !schema.is_empty() && directory.join(schema).is_file(),
+                "{file}: {line}"
+            );
+        }
+    }
+}
