@@ -60,6 +60,11 @@ generate: ## Rewrite the generated files: CRD, schemas, metrics, dashboards
 	@.ci/setup generate
 	@.ci/generate
 
+.PHONY: site
+site: ## Build the site from the documentation in target/site and check its links
+	@.ci/setup site
+	@.ci/site/build $(target)/site
+
 .PHONY: generate-all
 generate-all: generate ## Also rewrite the chart's README (Go), the simulated coverage and the bindings
 	@.ci/setup bindings

@@ -2,7 +2,7 @@
 
 Usage: python3 .ci/documentation ROOT MODE. The modes are
 
-    local       links, fields, enum values, test names, runs, and fabricbench, make and docker commands
+    local       links, addresses of pages in other files, fields, enum values, test names, runs, and fabricbench, make and docker commands
     kubernetes  manifests against the Kubernetes schemas, and kubectl and helm commands
     applied     runs against the API server of the current kubeconfig context, without storing them
 """
@@ -11,6 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import addresses
 import commands
 import enums
 import fields
@@ -34,6 +35,7 @@ def local(root, all_pages, scratch):
     yield from links.check(root, all_pages)
     yield from links.check_paths(root, all_pages)
     yield from links.orphans(root, all_pages)
+    yield from addresses.check(root)
     yield from fields.check(root, all_pages)
     yield from enums.check(root, all_pages)
     yield from tests.check(root, all_pages)

@@ -7,12 +7,14 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import addresses
 import commands
 import enums
 import fields
 import links
 import manifests
 import pages
+import site_pages
 import tests
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,6 +62,25 @@ class Local(Faults):
     def test_unreachable_page_is_reported(self):
         unlinked, readme = page(""), pages.parsed(ROOT / "README.md", "")
         self.assert_faults(links.orphans(ROOT, [readme, unlinked]), "not reachable")
+
+    def test_addresses_of_missing_pages_are_reported(self):
+        home = addresses.chart_field(ROOT, "home")
+        self.assertEqual(addresses.parts(home, f"{home}/docs/a.html#b"), ("a.md", "b"))
+        self.assertEqual(addresses.parts(home, f"{home}/docs/a.md"), ("", ""))
+        self.assertIsNone(addresses.missing(ROOT, "troubleshooting.md", "fabricbenchregression"))
+        self.assertEqual(addresses.missing(ROOT, "troubleshooting.md", "none"), "no such heading")
+        self.assertEqual(addresses.missing(ROOT, "none.md", ""), "no such page")
+        self.assertIn(("troubleshooting.md", "fabricbenchregression"), addresses.targets(ROOT))
+
+    def test_addresses_that_the_site_does_not_have_are_reported(self):
+        faults = list(site_pages.check(ROOT, self.scratch))
+        self.assertEqual(len(faults), len(addresses.targets(ROOT)))
+        self.assertGreater(len(faults), 15)
+        (self.scratch / "docs").mkdir()
+        (self.scratch / "docs/troubleshooting.html").write_text('<section id="fabricbenchregression">')
+        faults = list(site_pages.check(ROOT, self.scratch))
+        self.assertIn("docs/troubleshooting.md#fabricbenchrunfailed: the site has no such anchor", faults)
+        self.assertNotIn("docs/troubleshooting.md#fabricbenchregression: the site has no such anchor", faults)
 
     def test_unknown_fields_are_reported(self):
         right = "`spec.variants[].inject.maxBytes: 1Ki` `status.results[0].validRounds` `image.tag=TAG` `sampling.rounds`"

@@ -1,9 +1,12 @@
-"""Building blocks for all dashboards: queries, variables, panels, links. Performs no I/O.
+"""Building blocks for all dashboards: queries, variables, panels, links. Reads the address of the site from Chart.yaml.
 
 Queries for the current state are instant queries in table format, because sizes and names are labels and no time axis is
 needed. Only operator metrics and the number of runs by state are queried over time. Every expression on runs first
 aggregates away the target labels, because a run's values do not depend on the replica or pod that exports them.
 """
+
+import re
+from pathlib import Path
 
 from grafana_foundation_sdk.builders import common as common_builders
 from grafana_foundation_sdk.builders import dashboard as builders
@@ -13,7 +16,8 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 import words
 
-DOCS = "https://fabricbench.dev/docs"
+CHART = Path(__file__).resolve().parents[1] / "fabricbench/Chart.yaml"
+DOCS = re.search(r"^home: (\S+)$", CHART.read_text(), re.MULTILINE)[1] + "/docs"
 DATASOURCE = common.DataSourceRef(type_val="prometheus", uid="${datasource}")
 WIDTH = 24
 
@@ -182,9 +186,9 @@ def new_dashboard(uid, title, description, span, refresh):
         .with_variable(datasource_variable())
     )
     for name, page in (
-        ("Methodology", "methodology.md"),
-        ("Metrics", "metrics.md"),
-        ("Troubleshooting", "troubleshooting.md"),
+        ("Methodology", "methodology.html"),
+        ("Metrics", "metrics.html"),
+        ("Troubleshooting", "troubleshooting.html"),
     ):
         link = builders.DashboardLink(name).type(dashboard.DashboardLinkType.LINK).url(f"{DOCS}/{page}").icon("doc")
         board = board.link(link.target_blank(True))

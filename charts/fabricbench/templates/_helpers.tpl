@@ -90,7 +90,8 @@ annotations:
 
 {{/* Content of a file with the documentation URL replaced by the configured one: (dict "root" $ "path" PATH). */}}
 {{- define "fabricbench.fileWithDocsUrl" -}}
-{{- .root.Files.Get .path | replace "https://fabricbench.dev/docs" .root.Values.docsUrl }}
+{{- $docs := printf "%s/docs" .root.Chart.Home }}
+{{- .root.Files.Get .path | replace $docs (default $docs .root.Values.docsUrl) }}
 {{- end }}
 
 {{/* Managed namespaces as a JSON list. Used only with namespaced.enabled. */}}

@@ -202,6 +202,13 @@ fn links_of_dashboards_contain_only_names() {
         "__url_time_range",
     ];
     let mut checked = 0;
+    let chart = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../charts/fabricbench/Chart.yaml"
+    ));
+    let chart = chart.unwrap();
+    let home = chart.lines().find_map(|line| line.strip_prefix("home: "));
+    let docs = format!("{}/docs/", home.unwrap());
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/fabricbench/dashboards");
     for file in std::fs::read_dir(directory).unwrap() {
         let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
@@ -209,8 +216,7 @@ fn links_of_dashboards_contain_only_names() {
         let mut found = Vec::new();
         urls(&board, &mut found);
         for url in found {
-            let is_own =
-                url.starts_with("https://fabricbench.dev/docs/") || url.starts_with("/d/fabricbench-");
+            let is_own = url.starts_with(&docs) || url.starts_with("/d/fabricbench-");
             assert!(is_own, "{url}");
             let variables = url
                 .split("${")
