@@ -1,7 +1,7 @@
 """Checks the addresses of pages in the program, the charts and other files that are not pages. Performs I/O.
 
 The address of the site is the field `home` of Chart.yaml, and is not written anywhere else: `.ci/generate` writes it into alerts and
-dashboards. The page docs/NAME.md has the address HOME/docs/NAME.html.
+the other files. The page PATH/NAME.md has the address HOME/PATH/NAME.html, and README.md the address of index.html.
 """
 
 import re
@@ -11,7 +11,7 @@ import pages
 
 CHART = "charts/fabricbench/Chart.yaml"
 # A path of a page in a comment, a message or a description.
-MENTION = re.compile(r"(?<![\w/.-])docs/([\w/-]+\.md)(#[\w-]+)?")
+MENTION = re.compile(r"(?<![\w/.-])(docs/[\w/-]+\.md)(#[\w-]+)?")
 # Files whose names and addresses are examples of the checks themselves, or another program's.
 EXCLUDED = re.compile(r"^\.ci/documentation/|\.md$|\.lock$|^runner/sys/|/go\.(sum|mod)$")
 
@@ -28,31 +28,37 @@ def check(root):
         for found in MENTION.finditer(text):
             if reason := missing(root, found[1], (found[2] or "")[1:]):
                 yield f"{file}:{line}: {found[0]}: {reason}"
-        for address in re.findall(re.escape(home) + r"/[^\s\"'`)>]*", text):
-            page, anchor = parts(home, address)
-            if reason := missing(root, page, anchor) if page else "not the address of a page, HOME/docs/NAME.html":
+        for address in in_text(home, text):
+            if reason := missing(root, *parts(home, address)):
                 yield f"{file}:{line}: {address}: {reason}"
 
 
 def targets(root):
-    """Returns each address of the site in the repository's files, as page and anchor."""
+    """Returns each address of the site in the repository's files, relative to the site, and its anchor."""
     home = chart_field(root, "home")
-    found = set()
-    for _, _, text in lines(root):
-        found.update(parts(home, address) for address in re.findall(re.escape(home) + r"/docs/[\w/-]+\.html(?:#[\w-]+)?", text))
-    return sorted(found)
+    addresses = {address for _, _, text in lines(root) for address in in_text(home, text)}
+    return sorted(address.removeprefix(f"{home}/").partition("#")[::2] for address in addresses)
+
+
+def in_text(home, text):
+    """Returns the addresses of the site in a line, without those of the directory of all pages, to which a name is appended."""
+    found = re.findall(re.escape(home) + r"/[^\s\"'`)>]*", text)
+    return [address for address in found if address not in (f"{home}/", f"{home}/docs", f"{home}/docs/")]
 
 
 def parts(home, address):
-    """Returns the page, relative to docs/, and the anchor of an address of the site. The page is empty if the address is not one."""
-    found = re.fullmatch(re.escape(home) + r"/docs/([\w/-]+)\.html(?:#([\w-]+))?", address)
-    return (f"{found[1]}.md", found[2] or "") if found else ("", "")
+    """Returns the file of an address, relative to the repository, and the anchor. The site has no Markdown files."""
+    name, _, anchor = address.removeprefix(f"{home}/").partition("#")
+    if name.endswith(".md"):
+        return "", anchor
+    name = re.sub(r"(^|/)index\.html$", r"\1README.html", name)
+    return re.sub(r"\.html$", ".md", name) if name.endswith(".html") else name, anchor
 
 
 def missing(root, name, anchor):
-    """Returns why a page of docs/, or the anchor in it, does not exist, or None."""
-    file = root / "docs" / name
-    if not file.exists():
+    """Returns why a file, or the anchor in a page, does not exist, or None."""
+    file = root / name
+    if not file.is_file():
         return "no such page"
     return "no such heading" if anchor and anchor not in pages.read(file).anchors() else None
 

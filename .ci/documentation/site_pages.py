@@ -1,7 +1,7 @@
 """Stages the pages for Sphinx, and checks the built site. Performs I/O.
 
 Usage: python3 .ci/documentation/site_pages.py stage ROOT DIRECTORY   copies the pages and the files that they link to
-       python3 .ci/documentation/site_pages.py check ROOT DIRECTORY   checks the addresses that the program, alerts and dashboards contain
+       python3 .ci/documentation/site_pages.py finish ROOT DIRECTORY  adds the other files with an address, and checks all addresses
 
 The staged files keep their paths, so that links work unchanged; only README.md becomes index.md, the name of a directory's page in a
 site. The sections of docs/README.md are the navigation.
@@ -23,6 +23,9 @@ def main():
     if mode == "stage":
         stage(root, directory)
         return 0
+    for name, _ in addresses.targets(root):
+        if not name.endswith(".html") and (root / name).is_file():
+            write(directory / name, (root / name).read_bytes())
     problems = list(check(root, directory))
     for problem in problems:
         print(problem, file=sys.stderr)
@@ -79,12 +82,11 @@ def check(root, site):
     found = addresses.targets(root)
     if not found:
         yield "no address of the site was found in the program, alerts and dashboards"
-    for page, anchor in found:
-        file = site / "docs" / page.replace(".md", ".html")
-        if not file.exists():
-            yield f"docs/{page}: the site has no such page"
-        elif anchor and f'id="{anchor}"' not in file.read_text(encoding="utf-8"):
-            yield f"docs/{page}#{anchor}: the site has no such anchor"
+    for name, anchor in found:
+        if not (site / name).is_file():
+            yield f"{name}: the site has no such page"
+        elif anchor and f'id="{anchor}"' not in (site / name).read_text(encoding="utf-8"):
+            yield f"{name}#{anchor}: the site has no such anchor"
 
 
 if __name__ == "__main__":

@@ -65,12 +65,14 @@ class Local(Faults):
 
     def test_addresses_of_missing_pages_are_reported(self):
         home = addresses.chart_field(ROOT, "home")
-        self.assertEqual(addresses.parts(home, f"{home}/docs/a.html#b"), ("a.md", "b"))
-        self.assertEqual(addresses.parts(home, f"{home}/docs/a.md"), ("", ""))
-        self.assertIsNone(addresses.missing(ROOT, "troubleshooting.md", "fabricbenchregression"))
-        self.assertEqual(addresses.missing(ROOT, "troubleshooting.md", "none"), "no such heading")
-        self.assertEqual(addresses.missing(ROOT, "none.md", ""), "no such page")
-        self.assertIn(("troubleshooting.md", "fabricbenchregression"), addresses.targets(ROOT))
+        self.assertEqual(addresses.parts(home, f"{home}/docs/a.html#b"), ("docs/a.md", "b"))
+        self.assertEqual(addresses.parts(home, f"{home}/docs/index.html"), ("docs/README.md", ""))
+        self.assertEqual(addresses.parts(home, f"{home}/docs/icon.svg"), ("docs/icon.svg", ""))
+        self.assertEqual(addresses.parts(home, f"{home}/docs/install.md"), ("", ""))
+        self.assertIsNone(addresses.missing(ROOT, "docs/troubleshooting.md", "fabricbenchregression"))
+        self.assertEqual(addresses.missing(ROOT, "docs/troubleshooting.md", "none"), "no such heading")
+        self.assertEqual(addresses.missing(ROOT, "docs/none.md", ""), "no such page")
+        self.assertIn(("docs/troubleshooting.html", "fabricbenchregression"), addresses.targets(ROOT))
 
     def test_addresses_that_the_site_does_not_have_are_reported(self):
         faults = list(site_pages.check(ROOT, self.scratch))
@@ -79,8 +81,8 @@ class Local(Faults):
         (self.scratch / "docs").mkdir()
         (self.scratch / "docs/troubleshooting.html").write_text('<section id="fabricbenchregression">')
         faults = list(site_pages.check(ROOT, self.scratch))
-        self.assertIn("docs/troubleshooting.md#fabricbenchrunfailed: the site has no such anchor", faults)
-        self.assertNotIn("docs/troubleshooting.md#fabricbenchregression: the site has no such anchor", faults)
+        self.assertIn("docs/troubleshooting.html#fabricbenchrunfailed: the site has no such anchor", faults)
+        self.assertNotIn("docs/troubleshooting.html#fabricbenchregression: the site has no such anchor", faults)
 
     def test_unknown_fields_are_reported(self):
         right = "`spec.variants[].inject.maxBytes: 1Ki` `status.results[0].validRounds` `image.tag=TAG` `sampling.rounds`"
@@ -167,7 +169,7 @@ class Kubernetes(Faults):
     def test_valid_commands_are_accepted(self):
         valid = """
             kubectl apply -f examples/nixl-t2-inject.yaml
-            helm install a charts/fabricbench --set image.repository=REGISTRY/x
+            helm install a charts/fabricbench --set image.repository=REGISTRY/x,runner.image.repository=REGISTRY/y
             make no-such-target
         """
         self.assert_faults(commands.check(ROOT, [fenced("sh", valid)], self.scratch, commands.KUBERNETES))

@@ -7,7 +7,7 @@ setup() { load lib/chart; }
     for values in $(values_files); do
         # `helm lint` has no option to set the API versions of the cluster, so objects of the Prometheus operator are
         # disabled.
-        helm lint --strict --quiet --kube-version "$KUBERNETES_VERSION" "$CHART" --values "$values" \
+        helm lint --strict --quiet --kube-version "$KUBERNETES_VERSION" "$CHART" --values "$IMAGES" --values "$values" \
             --set prometheus.serviceMonitor.enabled=false,prometheus.rules.enabled=false
     done
 }

@@ -88,10 +88,14 @@ annotations:
 {{- end }}
 {{- end }}
 
+{{/* Address of the directory with the pages of the documentation. */}}
+{{- define "fabricbench.docsUrl" -}}
+{{- default (printf "%s/docs" .Chart.Home) .Values.docsUrl }}
+{{- end }}
+
 {{/* Content of a file with the documentation URL replaced by the configured one: (dict "root" $ "path" PATH). */}}
 {{- define "fabricbench.fileWithDocsUrl" -}}
-{{- $docs := printf "%s/docs" .root.Chart.Home }}
-{{- .root.Files.Get .path | replace $docs (default $docs .root.Values.docsUrl) }}
+{{- .root.Files.Get .path | replace (printf "%s/docs" .root.Chart.Home) (include "fabricbench.docsUrl" .root) }}
 {{- end }}
 
 {{/* Managed namespaces as a JSON list. Used only with namespaced.enabled. */}}
@@ -121,6 +125,11 @@ capabilities:
 
 {{/* Rejects invalid values for which the schema cannot produce a useful message. */}}
 {{- define "fabricbench.checkValues" -}}
+{{- range $key, $image := dict "image" .Values.image "runner.image" .Values.runner.image }}
+{{- if and (hasPrefix "fabricbench.dev/" $image.repository) (not $image.tag) (not $image.digest) }}
+{{- fail (printf "%s.tag: no image is published as %s. Build the images and push them to your registry (%s/install.html#images), and set %s.repository and %s.tag or %s.digest" $key $image.repository (include "fabricbench.docsUrl" $) $key $key $key) }}
+{{- end }}
+{{- end }}
 {{- if and (gt (int .Values.replicas) 1) (not .Values.leaderElection.enabled) }}
 {{- fail (printf "replicas: %d replicas need leader election. Set leaderElection.enabled=true, or replicas=1" (int .Values.replicas)) }}
 {{- end }}

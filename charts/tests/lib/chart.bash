@@ -3,13 +3,15 @@
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 CHART=$ROOT/charts/fabricbench
+# Tags of the images, which have no default. Later values files replace them.
+IMAGES=$ROOT/charts/tests/images.yaml
 # The testbed's Kubernetes version. By default, helm assumes the version of its Kubernetes client library.
 KUBERNETES_VERSION=$("$ROOT/testbed/testbed" version)
 
 # rendered ARGUMENT...: prints the manifests that an installation with these Helm arguments would apply to a cluster in which
 # the CRDs of the Prometheus Operator are installed.
 rendered() {
-    helm template fabricbench "$CHART" --namespace fabricbench-system --kube-version "$KUBERNETES_VERSION" \
+    helm template fabricbench "$CHART" --namespace fabricbench-system --kube-version "$KUBERNETES_VERSION" --values "$IMAGES" \
         --api-versions monitoring.coreos.com/v1/ServiceMonitor,monitoring.coreos.com/v1/PrometheusRule "$@"
 }
 
