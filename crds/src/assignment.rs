@@ -21,7 +21,7 @@ use crate::striping::StripingRule;
 use crate::v1alpha1::{Alignment, Devices, ManyToMany, MemoryKind, Polling, RpcChannel, TransportSpec};
 pub use crate::workload::{
     COMMAND_PORTS, CommandWorkload, CountedWorkload, Delivery, Extent, FootprintWorkload, MulticastDelivery,
-    OperationCount, PingPongWorkload, RpcWorkload, SERVING_SLOTS, ServingWorkload, TransferMode,
+    OperationCount, PingPongWorkload, RpcWorkload, SERVING_SLOTS, ServingWorkload, Tool, TransferMode,
     TransferWorkload, Workload, WorkloadProperties,
 };
 

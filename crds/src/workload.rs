@@ -21,7 +21,7 @@ pub use footprint::FootprintWorkload;
 pub use parameter_serving::{Delivery, MulticastDelivery, SERVING_SLOTS, ServingWorkload};
 pub use ping_pong::PingPongWorkload;
 use properties::process_limit;
-pub use properties::{Inconsistency, WorkloadProperties};
+pub use properties::{Inconsistency, Tool, WorkloadProperties};
 pub use rpc::RpcWorkload;
 pub use starway::CountedWorkload;
 pub use transfer::{TransferMode, TransferWorkload};
@@ -69,24 +69,6 @@ impl DerefMut for Workload {
             Self::MemoryFootprint(work) => work,
             Self::ParameterServing(work) => work,
             Self::Command(work) => work,
-        }
-    }
-}
-
-impl Workload {
-    /// The workload, if it is parameter serving.
-    pub fn serving(&self) -> Option<&ServingWorkload> {
-        match self {
-            Self::ParameterServing(serving) => Some(serving),
-            _ => None,
-        }
-    }
-
-    /// The workload, if it is a command.
-    pub fn command(&self) -> Option<&CommandWorkload> {
-        match self {
-            Self::Command(command) => Some(command),
-            _ => None,
         }
     }
 }

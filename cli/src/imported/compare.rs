@@ -139,10 +139,10 @@ impl Side {
         let mut tools = Vec::new();
         let mut values = Vec::new();
         for (index, scenario) in plan.scenarios.iter().enumerate() {
-            let Some(command) = scenario.assignment.workload.command() else {
+            let Some(tool) = scenario.assignment.workload.tool() else {
                 continue;
             };
-            tools.push((command.tool, command.pattern.clone()));
+            tools.push((tool.kind, tool.pattern.cloned()));
             let cells = evaluation
                 .summary
                 .cells

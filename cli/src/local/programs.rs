@@ -28,14 +28,14 @@ pub(crate) fn program_notes(plan: &Plan) -> Vec<Note> {
         .collect();
     let mut notes = Vec::new();
     for scenario in &plan.scenarios {
-        let Some(command) = scenario.assignment.workload.command() else {
+        let Some(tool) = scenario.assignment.workload.tool() else {
             continue;
         };
-        let programs: BTreeSet<&String> = command
+        let programs: BTreeSet<&String> = tool
             .server
             .first()
             .into_iter()
-            .chain(command.client.first())
+            .chain(tool.client.first())
             .collect();
         for program in programs {
             if !search_paths

@@ -51,7 +51,7 @@ pub(crate) fn variable_notes(plan: &Plan, runner: Result<&Path, String>) -> Vec<
         return unseen("the libraries are in the images of the workers".to_owned());
     }
     let is_command =
-        |scenario: &campaign::plan::PlannedScenario| scenario.assignment.workload.command().is_some();
+        |scenario: &campaign::plan::PlannedScenario| scenario.assignment.workload.tool().is_some();
     if plan.scenarios.iter().all(is_command) {
         return unseen("the commands load their own libraries".to_owned());
     }

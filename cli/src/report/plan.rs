@@ -235,7 +235,7 @@ fn factor(separation: Separation) -> &'static str {
 
 fn format_tuning(plan: &Plan, index: usize, arm: &Arm) -> String {
     let mut scenarios = plan.scenarios.iter();
-    if scenarios.all(|scenario| scenario.assignment.workload.command().is_some()) {
+    if scenarios.all(|scenario| scenario.assignment.workload.tool().is_some()) {
         // The tool, not the tuning of the arm, determines what is posted.
         return arm.arguments.join(" ");
     }

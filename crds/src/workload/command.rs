@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Extent, Inconsistency, WorkloadProperties, process_limit};
+use super::{Extent, Inconsistency, Tool, WorkloadProperties, process_limit};
 use crate::v1alpha1::{CommandPattern, CommandTool, RpcChannel};
 
 /// Number of TCP ports over which the runs of a scenario's command are distributed, so that a port is not reused
@@ -67,6 +67,19 @@ impl WorkloadProperties for CommandWorkload {
 
     fn measured(&self) -> Extent {
         Extent::Iterations(1)
+    }
+
+    fn tool(&self) -> Option<Tool<'_>> {
+        Some(Tool {
+            kind: self.tool,
+            pattern: self.pattern.as_ref(),
+            server: &self.server,
+            client: &self.client,
+        })
+    }
+
+    fn requires_transport(&self, _channel: RpcChannel) -> bool {
+        false
     }
 
     fn largest_message(&self, _max_size_bytes: u64) -> u64 {

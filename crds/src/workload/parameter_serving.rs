@@ -140,6 +140,15 @@ impl WorkloadProperties for ServingWorkload {
         Extent::DurationNanos(self.max_time_nanos)
     }
 
+    fn mode_off_fabric(&self) -> Option<&'static str> {
+        (!self.delivery.uses_fabric()).then(|| self.delivery.mode())
+    }
+
+    /// Some modes send only the publication times over the transport.
+    fn requires_transport(&self, _channel: RpcChannel) -> bool {
+        false
+    }
+
     /// Each worker has one thread.
     fn threads(&self) -> u32 {
         self.workers

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Extent;
 use crate::assignment::SLOT_ALIGNMENT;
 use crate::assignment::memory::{AREA_BUDGET_BYTES, CONTROL_BYTES, PING_PONG_WINDOW, receives_per_rail};
-use crate::v1alpha1::{MemoryKind, OpenLoop, RpcChannel, TransferOperation};
+use crate::v1alpha1::{CommandPattern, CommandTool, MemoryKind, OpenLoop, RpcChannel, TransferOperation};
 
 /// Time to start and stop the processes of a case.
 const PROCESSES: Duration = Duration::from_secs(10);
@@ -28,6 +28,19 @@ impl Inconsistency {
             Err(Self { field, reason })
         }
     }
+}
+
+/// Benchmark tool that the cases of a workload execute.
+#[derive(Clone, Copy, Debug)]
+pub struct Tool<'a> {
+    /// The tool whose output format the client uses.
+    pub kind: CommandTool,
+    /// How to parse the output of a tool without a known format.
+    pub pattern: Option<&'a CommandPattern>,
+    /// Server program and its arguments; empty if only the client is run.
+    pub server: &'a [String],
+    /// Client program and its arguments.
+    pub client: &'a [String],
 }
 
 /// Properties of a workload. The defaults are those of one closed loop with one message in flight, which one thread sends
@@ -64,6 +77,17 @@ pub trait WorkloadProperties {
     /// What an open loop starts, in the plural.
     fn started(&self) -> &'static str {
         "transfers"
+    }
+
+    /// The tool whose processes transfer the data without the transport, and whose printed values are the results; `None`
+    /// if the runner performs and times the operations.
+    fn tool(&self) -> Option<Tool<'_>> {
+        None
+    }
+
+    /// Name of the mode, if it does not send the payload over the fabric in any arm.
+    fn mode_off_fabric(&self) -> Option<&'static str> {
+        None
     }
 
     /// Number of initiator threads.
@@ -190,6 +214,11 @@ pub trait WorkloadProperties {
     /// Whether the payload of an arm with `channel` stays on the initiator's machine and does not use the transport.
     fn is_off_fabric(&self, _channel: RpcChannel) -> bool {
         false
+    }
+
+    /// Whether every case of an arm with `channel` sends its payload over the transport.
+    fn requires_transport(&self, channel: RpcChannel) -> bool {
+        !self.is_off_fabric(channel)
     }
 
     /// Whether the timed operations of an arm with `channel` may use the library of its transport. If they do not,

@@ -1,13 +1,16 @@
 //! What plans, checks and results depend on in each workload, in one module for each. A workload is registered once
 //! here.
 
+mod cell_cases;
 mod command;
+mod description;
 mod flows;
-mod footprint;
+pub(crate) mod footprint;
 mod given;
-mod parameter_serving;
+mod own_results;
+pub(crate) mod parameter_serving;
 mod ping_pong;
-mod rpc;
+pub(crate) mod rpc;
 mod rules;
 mod segment_transfer;
 mod starway;
@@ -16,7 +19,9 @@ mod transfer;
 use crds::assignment::Workload;
 use crds::v1alpha1::ScenarioWorkload;
 
+pub use cell_cases::CellCases;
 pub(crate) use given::{Context, GivenWorkload};
+pub use own_results::OwnResults;
 pub(crate) use rules::add;
 pub use rules::{Speed, WorkloadRules};
 

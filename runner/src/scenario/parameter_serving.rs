@@ -89,6 +89,7 @@ impl<T: Transport> Program<T> for Serving<'_> {
         threads: Vec<ThreadReport>,
         groups: usize,
     ) -> Result<SideReport, CaseFailure> {
-        report::side_report(case, threads, groups, self.publication.flow_deliveries(flow))
+        let deliveries = self.publication.flow_deliveries(flow);
+        report::side_report(case, &self.workload.delivery, threads, groups, deliveries)
     }
 }

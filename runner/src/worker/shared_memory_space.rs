@@ -63,13 +63,10 @@ fn shortage(needs: Vec<(u64, &str)>, free: Vec<u64>) -> Option<CaseFailure> {
 /// Space that each user of `/dev/shm` needs, in bytes, and its name. `workers` share the directory.
 fn needs(assignment: &Assignment, workers: u64, online_cpus: u64) -> Vec<(u64, &'static str)> {
     let measured = assignment.arms.iter().filter(|arm| {
-        assignment.scenarios.iter().any(|scenario| {
-            let workload = &scenario.workload;
-            // Parameter serving in Filesystem and Multicast mode uses no transport.
-            workload.command().is_none()
-                && workload.serving().is_none()
-                && !workload.is_off_fabric(arm.channel)
-        })
+        assignment
+            .scenarios
+            .iter()
+            .any(|scenario| scenario.workload.requires_transport(arm.channel))
     });
     let mut needs = Vec::new();
     for arm in measured {

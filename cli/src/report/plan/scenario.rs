@@ -3,13 +3,11 @@
 
 use std::fmt::Write;
 
-use campaign::format::{memory_kinds, pluralized};
+use campaign::format::pluralized;
 use campaign::plan::{Cell, Plan, PlannedScenario, Role};
-use crds::assignment::{
-    CommandWorkload, Delivery, Extent, ScenarioAssignment, ServingWorkload, TransferMode, Workload,
-};
-use crds::units::{Duration, Size};
-use crds::v1alpha1::{RpcPayload, TransferBuffers};
+use campaign::workload::rules;
+use crds::assignment::Workload;
+use crds::units::Size;
 
 use super::{lines, plain_table};
 
@@ -21,7 +19,7 @@ pub(super) fn write(plan: &Plan, index: usize, out: &mut String) -> std::fmt::Re
         out,
         "  {}   {}",
         scenario.assignment.name,
-        workload(plan, &scenario.assignment)
+        rules(&scenario.assignment.workload).description(&scenario.assignment, plan.many_to_many)
     )?;
     writeln!(
         out,
@@ -36,9 +34,9 @@ pub(super) fn write(plan: &Plan, index: usize, out: &mut String) -> std::fmt::Re
         },
         pluralized(scenario.comparisons.into(), "comparison"),
         pluralized(scenario.minimum_rounds.into(), "round"),
-        match scenario.assignment.workload.command() {
+        match scenario.assignment.workload.tool() {
             _ if !scenario.integrity => "",
-            Some(command) if command_output::log::is_read(command.tool) =>
+            Some(tool) if command_output::log::is_read(tool.kind) =>
                 "; executed in round 0 with library logging",
             Some(_) => "; executed in round 0",
             None => "; every byte checked in round 0",
@@ -51,165 +49,6 @@ pub(super) fn write(plan: &Plan, index: usize, out: &mut String) -> std::fmt::Re
         writeln!(out, "    n/a {line}")?;
     }
     Ok(())
-}
-
-fn workload(plan: &Plan, scenario: &ScenarioAssignment) -> String {
-    let (what, measured, warmup, noun) = match &scenario.workload {
-        Workload::PingPong(work) => (
-            format!("ping-pong {:?}", work.operation),
-            work.measured,
-            work.warmup,
-            "round trip",
-        ),
-        Workload::MemoryFootprint(work) => (
-            format!(
-                "footprint of {} · {} · at most {} s",
-                pluralized(work.consumers.into(), "consumer"),
-                pluralized(work.distributions.into(), "distribution"),
-                work.timeout_seconds
-            ),
-            work.measured,
-            Extent::Iterations(0),
-            "operation",
-        ),
-        Workload::Rpc(work) => (
-            format!(
-                "calls {:?} · {}{} · at most {} s",
-                work.pattern,
-                pluralized(work.hops.into(), "hop"),
-                open_loop(&scenario.workload),
-                work.timeout_seconds
-            ),
-            work.measured,
-            work.warmup,
-            "sample",
-        ),
-        Workload::Transfer(work) => (
-            format!(
-                "transfer {:?} {:?} · window {} · batch {} · {}{}{}{}",
-                work.operation,
-                work.direction,
-                work.window,
-                work.batch,
-                pluralized(work.threads.into(), "thread"),
-                match work.buffers {
-                    TransferBuffers::Separate => "",
-                    TransferBuffers::Shared => " · shared buffers",
-                },
-                open_loop(&scenario.workload),
-                match work.mode {
-                    TransferMode::Plain => "",
-                    TransferMode::Flushed => " · a flush after each transfer",
-                    TransferMode::WithPings => " · pings during the transfers",
-                    TransferMode::Segments { read_back: true, .. } => {
-                        " · each batch is read back · threads and memory on every NUMA node"
-                    }
-                    TransferMode::Segments { .. } => " · threads and memory on every NUMA node",
-                },
-            ),
-            work.measured,
-            work.warmup,
-            "transfer",
-        ),
-        Workload::Command(command) => return self::command(command),
-        Workload::ParameterServing(serving) => {
-            return format!(
-                "{}{}",
-                parameter_serving(plan, serving, scenario),
-                polling_text(scenario)
-            );
-        }
-    };
-    format!(
-        "{what} · {}{} · {} after {} of warm-up",
-        memory_kinds(scenario),
-        polling_text(scenario),
-        extent(measured, noun),
-        extent(warmup, noun)
-    )
-}
-
-/// Intended start times of an open loop; empty for a closed loop.
-fn open_loop(workload: &Workload) -> String {
-    workload.open_loop().map_or_else(String::new, |load| {
-        let arrivals = format!("{:?}", load.arrivals).to_lowercase();
-        let (rate, what) = (load.rate, workload.started());
-        format!(" · open loop with {arrivals} arrivals at {rate} {what}/s per thread")
-    })
-}
-
-/// Describes the client and server of a command, as in the spec.
-fn command(command: &CommandWorkload) -> String {
-    let server = match command.server.as_slice() {
-        [] => String::new(),
-        server => format!(" · server `{}`", server.join(" ")),
-    };
-    format!(
-        "command, output of {:?} · client `{}`{server} · at most {} s",
-        command.tool,
-        command.client.join(" "),
-        command.timeout_seconds
-    )
-}
-
-fn polling_text(scenario: &ScenarioAssignment) -> String {
-    scenario
-        .polling
-        .map_or_else(String::new, |polling| format!(" · {polling:?}"))
-}
-
-fn parameter_serving(plan: &Plan, serving: &ServingWorkload, scenario: &ScenarioAssignment) -> String {
-    let delivery = match &serving.delivery {
-        Delivery::Filesystem { directory } => format!(" in {directory}"),
-        Delivery::Multicast(multicast) => format!(
-            " to {} in datagrams of {}{}",
-            multicast.destination,
-            Size(multicast.datagram_bytes.into()),
-            multicast
-                .bytes_per_second
-                .map_or_else(String::new, |rate| format!(" at most {}/s", Size(rate)))
-        ),
-        Delivery::Push | Delivery::Pull => format!(" · {:?}", scenario.memory),
-    };
-    let pull = match serving.delivery {
-        Delivery::Filesystem { .. } | Delivery::Pull => format!(" · pull {}", duration(serving.pull_nanos)),
-        Delivery::Multicast(_) | Delivery::Push => String::new(),
-    };
-    let pods = plan.many_to_many.map_or_else(String::new, |pattern| {
-        format!(
-            " in the pod of each of {}",
-            pluralized(pattern.receivers.into(), "receiver")
-        )
-    });
-    format!(
-        "parameter serving {}{delivery} · {}{pods} · push {}{pull} · post {} · step {} · {} or {}",
-        serving.delivery.mode(),
-        pluralized(serving.workers.into(), "worker"),
-        duration(serving.push_nanos),
-        duration(serving.post_nanos),
-        duration(serving.step_nanos),
-        pluralized(serving.max_version.into(), "version"),
-        duration(serving.max_time_nanos),
-    )
-}
-
-fn extent(extent: Extent, noun: &str) -> String {
-    match extent {
-        Extent::Iterations(count) => pluralized(count.into(), noun),
-        Extent::DurationNanos(nanos) => duration(nanos),
-        Extent::FillWindow {
-            min_iterations,
-            min_window_nanos,
-        } => format!(
-            "at least {} and {}",
-            pluralized(min_iterations.into(), noun),
-            duration(min_window_nanos)
-        ),
-    }
-}
-
-fn duration(nanos: u64) -> String {
-    Duration(std::time::Duration::from_nanos(nanos)).to_string()
 }
 
 fn table(plan: &Plan, scenario: &PlannedScenario) -> Vec<String> {
@@ -228,7 +67,7 @@ fn table(plan: &Plan, scenario: &PlannedScenario) -> Vec<String> {
                 .iter()
                 .find(|cell| cell.arm == arm && cell.size_bytes == *size);
             let channel = plan.arms.get(arm).map(|arm| arm.channel).unwrap_or_default();
-            if scenario.assignment.workload.command().is_some() {
+            if scenario.assignment.workload.tool().is_some() {
                 return found.map_or_else(String::new, |cell| command_difference(plan, cell));
             }
             if scenario.assignment.workload.is_off_fabric(channel) {
@@ -252,12 +91,12 @@ fn command_difference(plan: &Plan, cell: &Cell) -> String {
     }
 }
 
-/// Formats the size, with the name of the payload if the scenario makes calls.
+/// Formats the size, with the name of the payload if it has one.
 fn row_label(workload: &Workload, size: u64) -> String {
     let size_text = Size(size).to_string();
-    match (workload, RpcPayload::with_size(size)) {
-        (Workload::Rpc(_), Some(payload)) => format!("{} ({size_text})", payload.name()),
-        _ => size_text,
+    match rules(workload).payload_name(size) {
+        Some(name) => format!("{name} ({size_text})"),
+        None => size_text,
     }
 }
 

@@ -108,7 +108,7 @@ pub(crate) fn variance(report: &Report<'_>, scenario: usize) -> Option<String> {
         variants.any(|(_, arm)| (arm.separation != Separation::Tuning) == separate)
     };
     let workload = &report.plan.scenarios.get(scenario)?.assignment.workload;
-    if workload.command().is_some() {
+    if workload.tool().is_some() {
         // Every execution of the tool is a process of its own, and the tool decides how long it measures.
         return Some(format!(
             "largest at {}: {} between rounds (standard deviation of the baseline); more rounds, more workers or more \

@@ -220,7 +220,7 @@ fn tail(latency: &Distribution, call: Option<&CallSummary>) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use crds::histogram::Histogram;
-    use crds::v1alpha1::{CallSection, RpcPayload};
+    use crds::v1alpha1::{CallSection, RpcPattern, RpcPayload};
 
     use super::*;
 
@@ -232,6 +232,7 @@ mod tests {
         let drawn = |clock_nanos: Option<f64>| {
             let call = CallSummary {
                 payload: RpcPayload::SmallInt,
+                pattern: RpcPattern::Call,
                 section: CallSection::Successful,
                 cause: None,
                 message: None,

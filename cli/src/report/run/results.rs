@@ -5,7 +5,6 @@ use campaign::format;
 use campaign::plan::PlannedScenario;
 use campaign::summarize::CellSummary;
 use campaign::workload::rules;
-use crds::assignment::Workload;
 use crds::v1alpha1::Metric;
 
 use super::isolated;
@@ -54,7 +53,7 @@ impl Results<'_> {
     fn operations(self) -> Option<String> {
         match self.cell.iterations {
             Some(count) => Some(count.to_string()),
-            None if self.scenario.assignment.workload.command().is_some() => None,
+            None if self.scenario.assignment.workload.tool().is_some() => None,
             None => (!self.cell.valid_rounds.is_empty()).then(|| "varies".to_owned()),
         }
     }
@@ -271,7 +270,9 @@ fn notes(scenario: &PlannedScenario, columns: &[ValueColumn]) -> Vec<Note> {
     );
     let below = "calls that take less than twice the time of one reading of the clock, which is in brackets, are below the \
                  clock; the tails begin above it";
-    let below = matches!(scenario.assignment.workload, Workload::Rpc(_)).then_some(below);
+    let below = rules(&scenario.assignment.workload)
+        .can_be_below_clock()
+        .then_some(below);
     let absent = "a dash stands for a value that was not measured, or that the tool did not report";
     let explained = columns.iter().map(|(_, _, _, explanation)| *explanation);
     let explained = explained.filter(|explanation| !explanation.is_empty());

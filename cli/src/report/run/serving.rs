@@ -192,8 +192,8 @@ fn curves<'a>(report: &Report<'a>) -> Vec<Curve<'a>> {
         let Some(planned) = report.plan.scenarios.get(cell.scenario) else {
             continue;
         };
-        let (Some(name), Some(serving)) = (&planned.several_counts, planned.assignment.workload.serving())
-        else {
+        let workload = &planned.assignment.workload;
+        let (Some(name), [false, true]) = (&planned.several_counts, workload.measuring_sides()) else {
             continue;
         };
         let arm = report.plan.arms.get(cell.arm);
@@ -201,7 +201,7 @@ fn curves<'a>(report: &Report<'a>) -> Vec<Curve<'a>> {
             continue;
         }
         let point = Point {
-            workers: serving.workers * report.plan.many_to_many.map_or(1, |pattern| pattern.receivers),
+            workers: workload.threads() * report.plan.many_to_many.map_or(1, |pattern| pattern.receivers),
             cell,
             serving: cell.observations.serving.as_ref(),
         };

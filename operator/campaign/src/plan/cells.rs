@@ -16,7 +16,7 @@ pub(super) fn plan(
 ) -> Vec<Cell> {
     let workload = &scenario.assignment.workload;
     let uses_channels = workload.uses_channels();
-    let is_command = workload.command().is_some();
+    let is_command = workload.tool().is_some();
     let (burst, rails) = (scenario.burst(), transport.rails());
     let posting_of = move |arm: &Arm, size| {
         let tuning = arm.tuning().supported_by(arm.transport_or(transport));

@@ -192,7 +192,7 @@ fn configurations_bytes(plan: &Plan, arms: u64) -> u64 {
     let commands = plan
         .scenarios
         .iter()
-        .filter(|scenario| scenario.assignment.workload.command().is_some());
+        .filter(|scenario| scenario.assignment.workload.tool().is_some());
     // The files of a process usually fit in two records.
     let parts = variables.len().div_ceil(MAX_RECORDED_VARIABLES) + 2;
     let records = arms * (1 + commands.count() as u64) * parts as u64;

@@ -1,22 +1,22 @@
 //! Finds commands whose client cannot know its server. Performs no I/O.
 
 use command_output::template;
-use crds::assignment::CommandWorkload;
+use crds::assignment::Tool;
 
 use super::note::{Notes, Severity};
 use crate::plan::{Arm, Plan};
 
 pub(super) fn check(plan: &Plan, notes: &mut Notes) {
     for scenario in &plan.scenarios {
-        let Some(command) = scenario.assignment.workload.command() else {
+        let Some(tool) = scenario.assignment.workload.tool() else {
             continue;
         };
-        if command.server.is_empty() {
+        if tool.server.is_empty() {
             continue;
         }
         let arms = plan.arms.iter().filter(|arm| arm.control.is_none());
         let without: Vec<&str> = arms
-            .filter(|arm| !names_server(command, arm))
+            .filter(|arm| !names_server(&tool, arm))
             .map(|arm| arm.name.as_str())
             .collect();
         if !without.is_empty() {
@@ -35,11 +35,8 @@ pub(super) fn check(plan: &Plan, notes: &mut Notes) {
 }
 
 /// Whether an argument of the client contains the address of the server for `arm`, whose arguments replace a placeholder.
-fn names_server(command: &CommandWorkload, arm: &Arm) -> bool {
-    let has_arguments = command
-        .client
-        .iter()
-        .any(|argument| argument == template::ARGUMENTS);
-    template::contains(&command.client, "server")
+fn names_server(tool: &Tool<'_>, arm: &Arm) -> bool {
+    let has_arguments = tool.client.iter().any(|argument| argument == template::ARGUMENTS);
+    template::contains(&tool.client, "server")
         || has_arguments && template::contains(&arm.arguments, "server")
 }

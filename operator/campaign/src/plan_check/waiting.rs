@@ -14,7 +14,7 @@ pub(super) fn check(plan: &Plan, notes: &mut Notes) {
     let libraries: BTreeSet<&'static str> = plan.transports().filter_map(without_wait).collect();
     for scenario in &plan.scenarios {
         // A command does not use the transport.
-        let is_command = scenario.assignment.workload.command().is_some();
+        let is_command = scenario.assignment.workload.tool().is_some();
         if scenario.assignment.polling != Some(Polling::Wait) || is_command {
             continue;
         }

@@ -36,7 +36,7 @@ fn merged_latency(workload: &Workload, cases: &[&Measurement]) -> Distribution {
 /// by the side's window. `None` if a side has no window, if the window contains more than operations, and for commands,
 /// because the CPU time of the runner does not include theirs.
 pub fn cpu_percent(workload: &Workload, cases: &[&Measurement]) -> Option<f64> {
-    if workload.command().is_some() || !rules(workload).has_window_of_operations() {
+    if workload.tool().is_some() || !rules(workload).has_window_of_operations() {
         return None;
     }
     let sides = cases.iter().flat_map(|case| [&case.initiator, &case.target]);
@@ -63,7 +63,7 @@ pub fn statistic(
     cases: &[&Measurement],
     metric: Metric,
 ) -> Option<f64> {
-    if workload.command().is_some() {
+    if workload.tool().is_some() {
         let reported = reported_value(cases, metric)?;
         return Some(reported.value).filter(|value| *value > 0.0);
     }
@@ -144,7 +144,7 @@ pub fn bounded_statistic(
     cases: &[&Measurement],
     metric: Metric,
 ) -> Option<BoundedValue> {
-    match workload.command() {
+    match workload.tool() {
         Some(_) => reported_value(cases, metric),
         None => statistic(workload, moves_payload, cases, metric).map(BoundedValue::exact),
     }

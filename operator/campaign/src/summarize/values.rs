@@ -1,18 +1,15 @@
 //! Values of the arms, computed from the valid cases.
 
 pub(super) mod bounds;
-pub(super) mod calls;
 pub(super) mod cell;
 pub(super) mod cold;
 pub(super) mod disturbance;
 pub(super) mod flows;
-pub(super) mod footprint;
 pub(super) mod load;
 pub(super) mod observations;
 pub(super) mod pairs;
 mod quantities;
 pub(super) mod round_summary;
-mod rounds;
-pub(super) mod serving;
+pub(crate) mod rounds;
 pub(super) mod sweep;
 pub(super) mod variance;

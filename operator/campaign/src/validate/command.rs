@@ -4,11 +4,8 @@ use command_output::{LinePattern, check_pattern, same_size_text, template};
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRunSpec, Command, CommandTool, MemoryKind, Metric, Scenario};
 
+use super::metrics::NO_REPORTED_METRIC;
 use super::reporter::Reporter;
-
-/// Cause and fix if a command has another metric.
-pub(super) const NO_METRIC: &str = "a command has only the metrics that its tool reports. Use \
-                                    ReportedLatency or ReportedBandwidth";
 
 /// Reports placeholders that have no value, servers whose readiness cannot be observed, outputs that cannot be parsed,
 /// and arguments of variants that no command uses.
@@ -127,7 +124,7 @@ fn other_metric(tool: CommandTool, metric: Metric) -> String {
 fn check_output(path: &str, scenario: &Scenario, given: &Command, report: &mut Reporter) {
     let metric_path = format!("{path}.primaryMetric");
     match scenario.primary_metric {
-        None => report.add(metric_path.clone(), NO_METRIC),
+        None => report.add(metric_path.clone(), NO_REPORTED_METRIC),
         Some(Metric::ReportedLatency) if given.tool == CommandTool::TransferEngineBench => {
             let (tool, metric) = (given.tool, Metric::ReportedLatency);
             report.add(metric_path.clone(), other_metric(tool, metric));

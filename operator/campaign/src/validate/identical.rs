@@ -90,7 +90,7 @@ impl Comparison<'_> {
         let mut posting = self
             .scenarios
             .iter()
-            .filter(|scenario| scenario.assignment.workload.command().is_none());
+            .filter(|scenario| scenario.assignment.workload.tool().is_none());
         posting.all(|scenario| {
             let posting = |tuning, size| Posting::new(tuning, scenario.burst(), size, rails);
             scenario

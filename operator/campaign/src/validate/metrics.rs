@@ -3,16 +3,19 @@
 use crds::assignment::Workload;
 use crds::v1alpha1::Metric;
 
-use super::command;
 use crate::workload::rules;
+
+/// Cause and fix if a scenario whose tool prints the results has another metric.
+pub(super) const NO_REPORTED_METRIC: &str = "a command has only the metrics that its tool reports. Use \
+                                             ReportedLatency or ReportedBandwidth";
 
 /// Cause and fix if a scenario with `workload` does not have `metric`.
 pub(super) fn metric_problem(metric: Metric, workload: &Workload) -> Option<String> {
     if rules(workload).has_metric(metric) {
         return None;
     }
-    if workload.command().is_some() {
-        return Some(command::NO_METRIC.to_owned());
+    if workload.tool().is_some() {
+        return Some(NO_REPORTED_METRIC.to_owned());
     }
     Some(match metric {
         Metric::ReportedLatency | Metric::ReportedBandwidth => {

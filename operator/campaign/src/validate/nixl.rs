@@ -28,7 +28,7 @@ pub(super) fn check(
 fn check_operations(path: &str, scenarios: &[ValidatedScenario], report: &mut Reporter) {
     for scenario in one_per_sweep(scenarios) {
         let workload = &scenario.assignment.workload;
-        let sends = workload.operation() == TransferOperation::Send && workload.command().is_none();
+        let sends = workload.operation() == TransferOperation::Send && workload.tool().is_none();
         if sends {
             report.add(
                 format!("spec.scenarios[{}]", scenario.index),

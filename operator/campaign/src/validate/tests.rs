@@ -670,12 +670,12 @@ fn worker_counts_become_scenarios_without_a_pilot_or_an_integrity_pass() {
         .scenarios
         .iter()
         .map(|scenario| {
-            let serving = scenario.assignment.workload.serving().unwrap();
-            let extent = crds::assignment::pilot::extent(&scenario.assignment.workload);
+            let workload = &scenario.assignment.workload;
+            let extent = crds::assignment::pilot::extent(workload);
             (
                 scenario.assignment.name.as_str(),
                 scenario.several_counts.as_deref(),
-                serving.workers,
+                workload.threads(),
                 scenario.integrity || extent.is_some(),
             )
         })
@@ -687,7 +687,9 @@ fn worker_counts_become_scenarios_without_a_pilot_or_an_integrity_pass() {
     ];
     assert_eq!(described, expected);
     // The defaults of the Parameter Serving Benchmark.
-    let pull = valid.scenarios[2].assignment.workload.serving().unwrap();
+    let Workload::ParameterServing(pull) = &valid.scenarios[2].assignment.workload else {
+        panic!("not parameter serving");
+    };
     let periods = [pull.push_nanos, pull.pull_nanos, pull.post_nanos, pull.step_nanos];
     assert_eq!(periods, [200_000_000, 200_000_000, 2_000_000_000, 5_000_000]);
     assert_eq!((pull.max_version, valid.scenarios[2].sizes[0]), (500, 10_000_000));
@@ -702,8 +704,10 @@ fn total_worker_count_is_workers_per_node_times_receivers() {
     )))
     .unwrap();
     let described = valid.scenarios.iter().map(|scenario| {
-        let serving = scenario.assignment.workload.serving().unwrap();
-        (scenario.assignment.name.as_str(), serving.workers)
+        (
+            scenario.assignment.name.as_str(),
+            scenario.assignment.workload.threads(),
+        )
     });
     // By default, the workers do not share nodes.
     let expected = [("push-4", 1), ("push-40", 10), ("pull", 1)];

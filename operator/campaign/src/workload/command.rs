@@ -1,7 +1,7 @@
 //! Rules of benchmark commands.
 
-use crds::assignment::{CommandWorkload, Workload};
-use crds::v1alpha1::{Command, Metric};
+use crds::assignment::{CommandWorkload, ScenarioAssignment, Workload};
+use crds::v1alpha1::{Command, ManyToMany, Metric};
 
 use super::{Context, GivenWorkload, Speed, WorkloadRules};
 
@@ -50,5 +50,18 @@ impl WorkloadRules for CommandWorkload {
 
     fn has_target_memory(&self) -> bool {
         false
+    }
+
+    fn description(&self, _scenario: &ScenarioAssignment, _many_to_many: Option<ManyToMany>) -> String {
+        let server = match self.server.as_slice() {
+            [] => String::new(),
+            server => format!(" · server `{}`", server.join(" ")),
+        };
+        format!(
+            "command, output of {:?} · client `{}`{server} · at most {} s",
+            self.tool,
+            self.client.join(" "),
+            self.timeout_seconds
+        )
     }
 }

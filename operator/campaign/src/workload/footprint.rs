@@ -1,11 +1,15 @@
 //! Rules of memory footprints.
 
+pub(crate) mod summary;
+
 use std::collections::BTreeSet;
 
-use crds::assignment::{Extent, FootprintWorkload, Workload};
-use crds::v1alpha1::{MemoryFootprint, Metric};
+use crds::assignment::{Extent, FootprintWorkload, ScenarioAssignment, Workload};
+use crds::v1alpha1::{ManyToMany, MemoryFootprint, Metric};
 
-use super::{Context, GivenWorkload, Speed, WorkloadRules};
+use super::description;
+use super::{CellCases, Context, GivenWorkload, OwnResults, Speed, WorkloadRules};
+use crate::format::pluralized;
 use crate::validate::{ValidatedScenario, counts, sizes};
 
 /// Maximum number of consumers, as in the PyIsolate memory benchmark.
@@ -94,7 +98,24 @@ impl WorkloadRules for FootprintWorkload {
         false
     }
 
+    fn own_results(&self, cases: &CellCases<'_>) -> OwnResults {
+        OwnResults {
+            footprint: summary::summary(self, cases),
+            ..OwnResults::default()
+        }
+    }
+
     fn has_own_tables(&self) -> bool {
         true
+    }
+
+    fn description(&self, scenario: &ScenarioAssignment, _many_to_many: Option<ManyToMany>) -> String {
+        let what = format!(
+            "footprint of {} · {} · at most {} s",
+            pluralized(self.consumers.into(), "consumer"),
+            pluralized(self.distributions.into(), "distribution"),
+            self.timeout_seconds
+        );
+        description::with_extents(&what, scenario, "operation")
     }
 }

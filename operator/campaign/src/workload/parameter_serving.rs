@@ -1,12 +1,17 @@
 //! Rules of parameter serving.
 
 mod given;
+pub(crate) mod summary;
 
-use crds::assignment::{Extent, ServingWorkload};
+use crds::assignment::{Delivery, Extent, ScenarioAssignment, ServingWorkload};
+use crds::units::Size;
+use crds::v1alpha1::ManyToMany;
 
+use super::description;
 use super::rules::add;
-use super::{Speed, WorkloadRules};
+use super::{CellCases, OwnResults, Speed, WorkloadRules};
 
+use crate::format::pluralized;
 /// Additional bytes of a case record for each worker, including its share of the staleness distributions.
 const WORKER_BYTES: u64 = 1024;
 
@@ -60,7 +65,57 @@ impl WorkloadRules for ServingWorkload {
         false
     }
 
+    fn own_results(&self, cases: &CellCases<'_>) -> OwnResults {
+        OwnResults {
+            serving: summary::serving(self, cases),
+            ..OwnResults::default()
+        }
+    }
+
+    /// A trainer's flows deliver the same versions.
+    fn has_flow_rates(&self) -> bool {
+        false
+    }
+
     fn has_own_tables(&self) -> bool {
         true
+    }
+
+    fn description(&self, scenario: &ScenarioAssignment, many_to_many: Option<ManyToMany>) -> String {
+        let delivery = match &self.delivery {
+            Delivery::Filesystem { directory } => format!(" in {directory}"),
+            Delivery::Multicast(multicast) => format!(
+                " to {} in datagrams of {}{}",
+                multicast.destination,
+                Size(multicast.datagram_bytes.into()),
+                multicast
+                    .bytes_per_second
+                    .map_or_else(String::new, |rate| format!(" at most {}/s", Size(rate)))
+            ),
+            Delivery::Push | Delivery::Pull => format!(" · {:?}", scenario.memory),
+        };
+        let pull = match self.delivery {
+            Delivery::Filesystem { .. } | Delivery::Pull => {
+                format!(" · pull {}", description::duration(self.pull_nanos))
+            }
+            Delivery::Multicast(_) | Delivery::Push => String::new(),
+        };
+        let pods = many_to_many.map_or_else(String::new, |pattern| {
+            format!(
+                " in the pod of each of {}",
+                pluralized(pattern.receivers.into(), "receiver")
+            )
+        });
+        format!(
+            "parameter serving {}{delivery} · {}{pods} · push {}{pull} · post {} · step {} · {} or {}{}",
+            self.delivery.mode(),
+            pluralized(self.workers.into(), "worker"),
+            description::duration(self.push_nanos),
+            description::duration(self.post_nanos),
+            description::duration(self.step_nanos),
+            pluralized(self.max_version.into(), "version"),
+            description::duration(self.max_time_nanos),
+            description::polling(scenario),
+        )
     }
 }

@@ -1,8 +1,9 @@
 //! Rules of ping-pongs.
 
-use crds::assignment::{PingPongWorkload, Workload};
-use crds::v1alpha1::PingPong;
+use crds::assignment::{PingPongWorkload, ScenarioAssignment, Workload};
+use crds::v1alpha1::{ManyToMany, PingPong};
 
+use super::description;
 use super::{Context, GivenWorkload, Speed, WorkloadRules};
 
 impl GivenWorkload for PingPong {
@@ -41,5 +42,10 @@ impl WorkloadRules for PingPongWorkload {
     fn concurrent_operations(&self) -> Option<f64> {
         // A sample is half a round trip, and only one message is in flight.
         Some(0.5)
+    }
+
+    fn description(&self, scenario: &ScenarioAssignment, _many_to_many: Option<ManyToMany>) -> String {
+        let what = format!("ping-pong {:?}", self.operation);
+        description::with_extents(&what, scenario, "round trip")
     }
 }

@@ -1,11 +1,15 @@
 //! Rules of calls.
 
+pub(crate) mod summary;
+
 use std::time::Duration;
 
-use crds::assignment::{Extent, RpcWorkload, Workload};
-use crds::v1alpha1::{Load, Rpc};
+use crds::assignment::{Extent, RpcWorkload, ScenarioAssignment, Workload};
+use crds::v1alpha1::{Load, ManyToMany, Rpc, RpcPayload};
 
-use super::{Context, GivenWorkload, Speed, WorkloadRules};
+use super::description;
+use super::{CellCases, Context, GivenWorkload, OwnResults, Speed, WorkloadRules};
+use crate::format::pluralized;
 use crate::validate::{durations, sizes};
 
 impl GivenWorkload for Rpc {
@@ -78,11 +82,37 @@ impl WorkloadRules for RpcWorkload {
         false
     }
 
+    fn own_results(&self, cases: &CellCases<'_>) -> OwnResults {
+        OwnResults {
+            call: summary::summary(self, cases),
+            ..OwnResults::default()
+        }
+    }
+
     fn has_own_tables(&self) -> bool {
         true
     }
 
     fn longer_windows(&self) -> &'static str {
         "more rpc.iterations"
+    }
+
+    fn can_be_below_clock(&self) -> bool {
+        true
+    }
+
+    fn payload_name(&self, size_bytes: u64) -> Option<&'static str> {
+        Some(RpcPayload::with_size(size_bytes)?.name())
+    }
+
+    fn description(&self, scenario: &ScenarioAssignment, _many_to_many: Option<ManyToMany>) -> String {
+        let what = format!(
+            "calls {:?} · {}{} · at most {} s",
+            self.pattern,
+            pluralized(self.hops.into(), "hop"),
+            description::open_loop(self),
+            self.timeout_seconds
+        );
+        description::with_extents(&what, scenario, "sample")
     }
 }

@@ -1,7 +1,10 @@
 //! What plans, checks and results depend on in a workload, whichever it is.
 
-use crds::assignment::{Extent, WorkloadProperties};
-use crds::v1alpha1::Metric;
+use crds::assignment::{Extent, ScenarioAssignment, WorkloadProperties};
+use crds::v1alpha1::{ManyToMany, Metric, TransportSpec};
+
+use super::cell_cases::CellCases;
+use super::own_results::OwnResults;
 
 /// Assumed speed of one operation of a thread, while all threads of a worker are active.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +91,34 @@ pub trait WorkloadRules: WorkloadProperties {
     fn has_integrity_pass(&self) -> bool {
         true
     }
+
+    /// Results that only this workload has, from the cases of an arm at one size.
+    fn own_results(&self, _cases: &CellCases<'_>) -> OwnResults {
+        OwnResults::default()
+    }
+
+    /// Whether the rates of the flows of the many-to-many pattern are results.
+    fn has_flow_rates(&self) -> bool {
+        true
+    }
+
+    /// Event that ends a sample with `transport`, if it differs between libraries.
+    fn end_of_sample(&self, _transport: &TransportSpec) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether an operation can take less time than one reading of the clock.
+    fn can_be_below_clock(&self) -> bool {
+        false
+    }
+
+    /// Name of a payload of `size_bytes` bytes; `None` if payloads have no names.
+    fn payload_name(&self, _size_bytes: u64) -> Option<&'static str> {
+        None
+    }
+
+    /// What the scenario does, in a line of a plan.
+    fn description(&self, scenario: &ScenarioAssignment, many_to_many: Option<ManyToMany>) -> String;
 
     /// Whether the results have tables of their own.
     fn has_own_tables(&self) -> bool {

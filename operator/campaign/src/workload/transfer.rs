@@ -1,11 +1,16 @@
 //! Rules of transfers.
 
-use crds::assignment::{TransferWorkload, Workload, WorkloadProperties};
+use crds::assignment::{ScenarioAssignment, TransferMode, TransferWorkload, Workload, WorkloadProperties};
 use crds::units;
-use crds::v1alpha1::{Direction, Load, ManyToMany, Metric, Transfer, TransferOperation};
+use crds::v1alpha1::{
+    Direction, Load, ManyToMany, Metric, Transfer, TransferBuffers, TransferOperation, TransportSpec,
+    UcxWriteCompletion,
+};
 
+use super::description;
 use super::flows::{OPEN_LOOP, check_threads};
 use super::{Context, GivenWorkload, Speed, WorkloadRules};
+use crate::format::pluralized;
 use crate::validate::reporter::Reporter;
 
 impl GivenWorkload for Transfer {
@@ -112,5 +117,61 @@ impl WorkloadRules for TransferWorkload {
 
     fn concurrent_operations(&self) -> Option<f64> {
         Some(f64::from(self.window) * f64::from(self.threads))
+    }
+
+    /// With every library, a `Send` or `WriteImmediate` ends with the target's credit, and a `Read` ends when its data has
+    /// arrived. If a flush after every transfer is requested, only UCX performs it.
+    fn end_of_sample(&self, transport: &TransportSpec) -> Option<&'static str> {
+        if self.is_flushed() {
+            return Some(match transport {
+                TransportSpec::Ucx(_) => {
+                    "when the target has confirmed the message and a flush has completed"
+                }
+                _ => "when the target has confirmed the message, without a flush",
+            });
+        }
+        if self.operation != TransferOperation::Write {
+            return None;
+        }
+        match transport {
+            TransportSpec::Libfabric(_) => Some("when the provider reports the delivery of the write"),
+            TransportSpec::Ucx(ucx) => Some(match ucx.write_completion {
+                UcxWriteCompletion::Delivery => {
+                    "when a flush completes, which covers all writes that were posted before it"
+                }
+                UcxWriteCompletion::Local => "when the source memory of the write can be reused",
+            }),
+            TransportSpec::Loopback(_) => Some("when the target's process has copied the data"),
+            TransportSpec::Nixl(_) => {
+                Some("when the request is complete, which includes a flush of the write by NIXL's backend")
+            }
+            TransportSpec::Verbs(_) => Some("when the target's NIC has acknowledged the write"),
+        }
+    }
+
+    fn description(&self, scenario: &ScenarioAssignment, _many_to_many: Option<ManyToMany>) -> String {
+        let what = format!(
+            "transfer {:?} {:?} · window {} · batch {} · {}{}{}{}",
+            self.operation,
+            self.direction,
+            self.window,
+            self.batch,
+            pluralized(self.threads.into(), "thread"),
+            match self.buffers {
+                TransferBuffers::Separate => "",
+                TransferBuffers::Shared => " · shared buffers",
+            },
+            description::open_loop(self),
+            match self.mode {
+                TransferMode::Plain => "",
+                TransferMode::Flushed => " · a flush after each transfer",
+                TransferMode::WithPings => " · pings during the transfers",
+                TransferMode::Segments { read_back: true, .. } => {
+                    " · each batch is read back · threads and memory on every NUMA node"
+                }
+                TransferMode::Segments { .. } => " · threads and memory on every NUMA node",
+            },
+        );
+        description::with_extents(&what, scenario, "transfer")
     }
 }

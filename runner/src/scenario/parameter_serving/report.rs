@@ -23,6 +23,7 @@ use crate::scenario::thread_report::ThreadReport;
 /// and none of them arrived.
 pub fn side_report(
     case: &Case<'_>,
+    delivery: &Delivery,
     mut threads: Vec<ThreadReport>,
     groups: usize,
     deliveries: FlowDeliveries<'_>,
@@ -35,8 +36,8 @@ pub fn side_report(
         .collect();
     let mut side = side_report::side_report(case, threads, groups)?;
     if case.role == Role::Target {
-        let report = serving_report(case, workers);
-        check_arrivals(case, &report)?;
+        let report = serving_report(delivery, workers);
+        check_arrivals(delivery, &report)?;
         side.serving = Some(Box::new(report));
         return Ok(side);
     }
@@ -54,12 +55,7 @@ pub fn side_report(
         posted.latency = latency.histogram;
         (posted.min_nanos, posted.max_nanos) = (latency.min_nanos, latency.max_nanos);
         posted.exclusive_quantiles = None;
-        let uses_fabric = case
-            .scenario
-            .workload
-            .serving()
-            .map(|serving| serving.delivery.uses_fabric());
-        if uses_fabric == Some(false) {
+        if !delivery.uses_fabric() {
             // The posts of the publication times are not payload.
             posted.counters = counters::zeroed(posted.counters.bytes_per_rail.len());
         }
@@ -67,9 +63,8 @@ pub fn side_report(
     Ok(side)
 }
 
-fn check_arrivals(case: &Case<'_>, report: &ServingReport) -> Result<(), CaseFailure> {
-    let delivery = case.scenario.workload.serving().map(|serving| &serving.delivery);
-    let Some(Delivery::Multicast(multicast)) = delivery else {
+fn check_arrivals(delivery: &Delivery, report: &ServingReport) -> Result<(), CaseFailure> {
+    let Delivery::Multicast(multicast) = delivery else {
         return Ok(());
     };
     let datagrams = || report.workers.iter().filter_map(|worker| worker.datagrams);
@@ -87,9 +82,8 @@ fn check_arrivals(case: &Case<'_>, report: &ServingReport) -> Result<(), CaseFai
     ))
 }
 
-fn serving_report(case: &Case<'_>, workers: Vec<WorkerMeasurement>) -> ServingReport {
-    let delivery = case.scenario.workload.serving().map(|serving| &serving.delivery);
-    let has_pulls = matches!(delivery, Some(Delivery::Filesystem { .. } | Delivery::Pull));
+fn serving_report(delivery: &Delivery, workers: Vec<WorkerMeasurement>) -> ServingReport {
+    let has_pulls = matches!(delivery, Delivery::Filesystem { .. } | Delivery::Pull);
     let mut report = ServingReport {
         same_clock: true,
         ..ServingReport::default()

@@ -5,7 +5,7 @@ use campaign::summarize::{CallSummary, FootprintMedians, FootprintSummary, Momen
 use campaign::validate::validate;
 use campaign::{Evaluation, evaluate};
 use crds::histogram::Histogram;
-use crds::v1alpha1::{BenchmarkRun, RpcPayload};
+use crds::v1alpha1::{BenchmarkRun, RpcPattern, RpcPayload};
 
 use super::*;
 use crate::report::html;
@@ -30,6 +30,7 @@ fn unmeasured(more: &str) -> (HashedPlan, Evaluation) {
 fn call(payload: RpcPayload, hops: u32, mean_nanos: f64) -> CallSummary {
     CallSummary {
         payload,
+        pattern: RpcPattern::Call,
         section: CallSection::Successful,
         cause: None,
         message: None,

@@ -30,7 +30,7 @@ pub(in crate::summarize) fn assess(
     if own.control.is_some() || own.separation == Separation::Tuning {
         return Vec::new();
     }
-    let command = scenario.assignment.workload.command();
+    let command = scenario.assignment.workload.tool();
     let name = command.map(|_| scenario.assignment.name.as_str());
     let pairs = configurations.pairs(arm, plan.baseline, name);
     let names: BTreeSet<&String> = own
@@ -83,7 +83,7 @@ pub(crate) fn are_inert(
                 baseline.striping,
             )
         && (own.channel == baseline.channel || !workload.uses_channels())
-        && (own.arguments == baseline.arguments || workload.command().is_none());
+        && (own.arguments == baseline.arguments || workload.tool().is_none());
     is_same && !found.is_empty() && found.iter().all(|one| one.engagement == Engagement::NotEngaged)
 }
 

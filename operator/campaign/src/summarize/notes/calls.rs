@@ -1,6 +1,5 @@
 //! Warnings about calls below the clock, inconsistent calls, times that grow faster than the payload, and growing memory.
 
-use crds::assignment::Workload;
 use crds::v1alpha1::RpcPayload;
 
 use super::prefix::prefix;
@@ -81,11 +80,9 @@ fn superlinear_growth<'a>(
 ) -> Option<(&'a CellSummary, RpcPayload, f64)> {
     let kind = |cell: &CellSummary| {
         let scenario = plan.scenarios.get(cell.scenario)?;
-        let Workload::Rpc(rpc) = &scenario.assignment.workload else {
-            return None;
-        };
-        let memory = (scenario.assignment.memory, rpc.gpu);
-        Some((cell.arm, rpc.pattern, rpc.hops, memory))
+        let memory = (scenario.assignment.memory, scenario.assignment.workload.gpu());
+        let call = cell.call.as_ref()?;
+        Some((cell.arm, call.pattern, call.hops, memory))
     };
     let mean = |cell: &CellSummary| Some(cell.call.as_ref()?.moments_of_calls()?.mean_nanos);
     let smaller = cells.iter().filter(|other| {
@@ -101,13 +98,13 @@ fn superlinear_growth<'a>(
 
 #[cfg(test)]
 mod tests {
-    use crds::v1alpha1::CallSection;
+    use crds::v1alpha1::{CallSection, RpcPattern};
 
     use super::*;
     use crate::fixture::run_from_yaml;
     use crate::plan::HashedPlan;
-    use crate::summarize::values::calls::{CallSummary, Moments};
     use crate::validate::validate;
+    use crate::workload::rpc::summary::{CallSummary, Moments};
 
     const RUN: &str = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: test}\nspec:\n  \
                        baseline: a\n  transport: {loopback: {}}\n  variants: [{name: a}]\n  resources: {gpus: 1}\n  \
@@ -133,6 +130,7 @@ mod tests {
             size_bytes: payload.size().bytes(),
             call: Some(CallSummary {
                 payload,
+                pattern: RpcPattern::Call,
                 section: CallSection::Successful,
                 cause: None,
                 message: None,

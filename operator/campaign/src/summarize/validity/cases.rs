@@ -169,7 +169,7 @@ fn different_configurations(case: &Case, endpoints: &EndpointIndex<'_>) -> Optio
 }
 
 fn has_measurements(scenario: &PlannedScenario, case: &Case, measured: &Measurement) -> bool {
-    if scenario.assignment.workload.command().is_some() {
+    if scenario.assignment.workload.tool().is_some() {
         // The verdict metric must have a value, even if it is below the tool's resolution; others may be missing.
         let primary = bounded_statistic(&scenario.assignment.workload, true, &[measured], scenario.primary);
         return primary.is_some();
@@ -189,7 +189,7 @@ fn has_measurements(scenario: &PlannedScenario, case: &Case, measured: &Measurem
 fn integrity_failures(plan: &Plan, reports: &Reports) -> BTreeMap<(usize, u64, usize), Invalid> {
     let is_command = |case: &Case| {
         let scenario = plan.scenarios.get(case.scenario);
-        scenario.is_some_and(|scenario| scenario.assignment.workload.command().is_some())
+        scenario.is_some_and(|scenario| scenario.assignment.workload.tool().is_some())
     };
     let checks = reports.cases.iter().filter(|case| case.pass == Pass::Integrity);
     let failures = checks.filter_map(|case| {

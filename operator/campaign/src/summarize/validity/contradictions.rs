@@ -18,7 +18,7 @@ pub(super) fn check(
     measured: &Measurement,
 ) -> Option<Invalid> {
     // The values of a command are those that its tool printed, and only the tool knows how they are related.
-    if workload.command().is_some() {
+    if workload.tool().is_some() {
         return None;
     }
     measured.posters(workload).find_map(|posted| {

@@ -86,7 +86,7 @@ pub(in crate::summarize) fn prove(plan: &Plan, reports: &Reports, endpoints: &En
         let Some(scenario) = plan.scenarios.get(case.scenario) else {
             continue;
         };
-        let is_command = scenario.assignment.workload.command().is_some();
+        let is_command = scenario.assignment.workload.tool().is_some();
         if is_command || plan.is_off_fabric(scenario, case.arm) {
             continue;
         }
@@ -136,7 +136,7 @@ pub(in crate::summarize) fn prove(plan: &Plan, reports: &Reports, endpoints: &En
         if plan.is_off_fabric(scenario, case.arm) {
             return None;
         }
-        if scenario.assignment.workload.command().is_some() {
+        if scenario.assignment.workload.tool().is_some() {
             let contradiction = provider::contradiction(plan, case, endpoints);
             let prove = || attributed(index, command::prove(plan, reports, &control, case, measured));
             return Some(contradiction.unwrap_or_else(prove));
@@ -157,7 +157,7 @@ pub(in crate::summarize) fn prove(plan: &Plan, reports: &Reports, endpoints: &En
         if near_unmeasured.contains(&index) {
             return None;
         }
-        let is_command = |scenario: &PlannedScenario| scenario.assignment.workload.command().is_some();
+        let is_command = |scenario: &PlannedScenario| scenario.assignment.workload.tool().is_some();
         if plan.scenarios.get(case.scenario).is_some_and(is_command) {
             return command::foreign_bytes(reports, &control, case, measured);
         }
@@ -251,16 +251,15 @@ fn proof(
             total.expected_received
         ));
     }
-    let serving = workload.and_then(Workload::serving);
-    if let Some(serving) = serving.filter(|serving| !serving.delivery.uses_fabric()) {
-        let mode = serving.delivery.mode();
+    if let Some(mode) = workload.and_then(|workload| workload.mode_off_fabric()) {
         return declared(format!(
             "{mode} mode does not send the parameters over the fabric"
         ));
     }
-    // In `Pull` mode of parameter serving, only the target posts.
-    let posted = measured.initiator.posted.as_ref();
-    let posted = posted.or_else(|| serving.and(measured.target.posted.as_ref()));
+    // If the initiator does not measure operations, it may not post either.
+    let is_silent = workload.is_some_and(|workload| !workload.measuring_sides()[0]);
+    let of_target = measured.target.posted.as_ref().filter(|_| is_silent);
+    let posted = measured.initiator.posted.as_ref().or(of_target);
     let Some(posted) = posted else {
         return declared("the initiator reports no posts".into());
     };

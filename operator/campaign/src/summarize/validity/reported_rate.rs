@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use crds::assignment::CommandWorkload;
+use crds::assignment::Tool;
 use crds::record::{FabricFacts, LINE_RATE_TOLERANCE, Measurement};
 use crds::v1alpha1::CommandTool;
 
@@ -25,13 +25,13 @@ pub(super) fn check(
     measured: &Measurement,
     endpoints: &EndpointIndex<'_>,
 ) -> Option<Invalid> {
-    let command = scenario.assignment.workload.command()?;
+    let tool = scenario.assignment.workload.tool()?;
     let report = measured.initiator.posted.as_ref()?.command.as_ref()?;
     // A rounded bandwidth may exceed the line rate by its resolution.
     let least = report.bandwidth_range.map(|range| range.least);
     let reported = least.map_or(report.bytes_per_second?, |least| least) * 8.0;
     let arguments = plan.arms.get(case.arm).map(|arm| arm.arguments.as_slice());
-    let directions = directions(command, arguments.unwrap_or_default())?;
+    let directions = directions(&tool, arguments.unwrap_or_default())?;
     let lines = [case.initiator, case.target].into_iter().filter_map(|rank| {
         let nics = nic_names(reports, case, rank)?;
         worker_limit(endpoints.facts_of_case(case, rank)?, &nics)
@@ -44,8 +44,8 @@ pub(super) fn check(
 }
 
 /// Number of directions of the links whose bandwidths the tool adds up; `None` if that is unknown.
-fn directions(command: &CommandWorkload, arguments: &[String]) -> Option<f64> {
-    let words = command.client.iter().chain(arguments);
+fn directions(tool: &Tool<'_>, arguments: &[String]) -> Option<f64> {
+    let words = tool.client.iter().chain(arguments);
     let mut words = words.flat_map(|argument| argument.split_whitespace());
     // perftest accepts several short options in one argument.
     let is_bidirectional = |word: &str| {
@@ -54,7 +54,7 @@ fn directions(command: &CommandWorkload, arguments: &[String]) -> Option<f64> {
                 .strip_prefix('-')
                 .is_some_and(|options| !options.starts_with('-') && options.contains('b'))
     };
-    match command.tool {
+    match tool.kind {
         CommandTool::Regex | CommandTool::NcclTests => None,
         CommandTool::Perftest if words.any(is_bidirectional) => Some(2.0),
         CommandTool::Perftest
@@ -91,24 +91,21 @@ mod tests {
 
     use super::*;
 
-    fn command(tool: CommandTool, client: &[&str]) -> CommandWorkload {
-        CommandWorkload {
-            tool,
-            server: Vec::new(),
-            client: client.iter().map(|word| (*word).to_owned()).collect(),
-            ready: None,
-            port: 18600,
+    fn directions_of(kind: CommandTool, client: &[&str], arguments: &[&str]) -> Option<f64> {
+        let owned = |words: &[&str]| -> Vec<String> { words.iter().map(|word| (*word).to_owned()).collect() };
+        let tool = Tool {
+            kind,
             pattern: None,
-            timeout_seconds: 60,
-        }
+            server: &[],
+            client: &owned(client),
+        };
+        directions(&tool, &owned(arguments))
     }
 
     #[test]
     fn perftest_adds_up_both_directions_if_requested() {
-        let perftest_directions = |client: &[&str], arguments: &[&str]| {
-            let arguments: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
-            directions(&command(CommandTool::Perftest, client), &arguments)
-        };
+        let perftest_directions =
+            |client: &[&str], arguments: &[&str]| directions_of(CommandTool::Perftest, client, arguments);
         assert_eq!(
             perftest_directions(&["ib_write_bw", "--bind_source_ip", "1"], &[]),
             Some(1.0)
@@ -122,10 +119,10 @@ mod tests {
             assert_eq!(perftest_directions(client, &[]), Some(2.0), "{client:?}");
         }
         assert_eq!(perftest_directions(&["ib_write_bw"], &["-b"]), Some(2.0));
-        assert_eq!(directions(&command(CommandTool::Regex, &["x"]), &[]), None);
-        assert_eq!(directions(&command(CommandTool::NcclTests, &["x"]), &[]), None);
+        assert_eq!(directions_of(CommandTool::Regex, &["x"], &[]), None);
+        assert_eq!(directions_of(CommandTool::NcclTests, &["x"], &[]), None);
         assert_eq!(
-            directions(&command(CommandTool::UcxPerftest, &["x", "-b"]), &[]),
+            directions_of(CommandTool::UcxPerftest, &["x", "-b"], &[]),
             Some(1.0)
         );
     }

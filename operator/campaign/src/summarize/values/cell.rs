@@ -7,16 +7,12 @@ use crds::record::{CaseResult, Measurement, PostingCounters, ProtocolUse};
 use crds::v1alpha1::{Answer, FabricProof, Metric, TransportSpec};
 use serde::Serialize;
 
-use super::calls::CallSummary;
 use super::disturbance::Disturbance;
 use super::flows::{FlowsSummary, flows};
-use super::footprint::FootprintSummary;
 use super::load::completed_share;
-use super::observations::Observations;
-use super::observations::observations;
+use super::observations::{Observations, observations};
 use super::round_summary::RoundSummary;
 use super::rounds::Rounds;
-use super::{calls, footprint};
 use crate::collect::{Case, Reports};
 use crate::pilot::iterations_of;
 use crate::plan::{Plan, PlannedScenario};
@@ -25,14 +21,16 @@ use crate::summarize::evidence::difference_evidence::DifferenceEvidence;
 use crate::summarize::evidence::differences;
 use crate::summarize::evidence::offload::OperationProtocols;
 use crate::summarize::evidence::optimizations::Evidence;
-use crate::summarize::evidence::settings;
-use crate::summarize::evidence::settings::SettingsEvidence;
+use crate::summarize::evidence::settings::{self, SettingsEvidence};
 use crate::summarize::evidence::{offload, optimizations as evidence};
-use crate::summarize::statistic::cpu_percent;
-use crate::summarize::statistic::{METRICS, bounded_statistic};
+use crate::summarize::statistic::{METRICS, bounded_statistic, cpu_percent};
 use crate::summarize::validity::case_check::{CaseCheck, CaseProof, Invalid};
+use crate::summarize::workers::clock::clock_nanos;
 use crate::summarize::workers::configurations::ConfigurationIndex;
 use crate::summarize::workers::endpoints::EndpointIndex;
+use crate::workload::footprint::summary::FootprintSummary;
+use crate::workload::rpc::summary::CallSummary;
+use crate::workload::{CellCases, rules};
 
 /// Results of one arm at one size, over all rounds and pairs.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -188,7 +186,7 @@ pub(in crate::summarize) fn cells(
             cases_of_cell.entry(key).or_default().push((case, validity));
         }
     }
-    let clock_nanos = calls::clock_nanos(reports);
+    let clock_nanos = clock_nanos(reports);
     let mut cells = Vec::new();
     for (index, scenario) in plan.scenarios.iter().enumerate() {
         let differences: Vec<Vec<DifferenceEvidence>> = (0..plan.arms.len())
@@ -276,9 +274,7 @@ fn cell(
             .posters(workload)
             .for_each(|posted| cell.latency.add_latencies(posted));
         // A command's posts have no latencies.
-        let posters = measured
-            .posters(workload)
-            .filter(|_| workload.command().is_none());
+        let posters = measured.posters(workload).filter(|_| workload.tool().is_none());
         for posted in posters {
             cell.min_nanos = Some(
                 cell.min_nanos
@@ -313,24 +309,27 @@ fn cell(
     cell.iterations = first.filter(|_| iterations.all(|count| count == first));
     cell.cpu_percent = rounds.median(|cases| cpu_percent(workload, cases));
     cell.observations = observations(workload, &rounds);
-    cell.observations.serving = workload.serving().and_then(|serving| {
-        let cases: Vec<(u32, &Measurement)> = valid_measurements(cases)
-            .map(|(case, measured)| (case.target, measured))
-            .collect();
-        super::serving::serving(serving, size_bytes, plan.many_to_many, &cases)
+    let own = rules(workload).own_results(&CellCases {
+        scenario,
+        size_bytes,
+        many_to_many: plan.many_to_many,
+        cases,
+        rounds: &rounds,
+        clock_nanos,
+        median_nanos: cell.latency.quantile(0.5),
     });
-    cell.call = calls::summary(scenario, cases, clock_nanos, cell.latency.quantile(0.5));
-    cell.footprint = footprint::summary(scenario, cases, &rounds);
+    cell.observations.serving = own.serving;
+    cell.call = own.call;
+    cell.footprint = own.footprint;
     cell.completed_share = rounds.median_of_pairs(|case| completed_share(workload, case));
-    // A trainer's flows deliver the same versions, so their rates are not results.
-    let have_rates = plan.many_to_many.is_some() && workload.serving().is_none();
+    let have_rates = plan.many_to_many.is_some() && rules(workload).has_flow_rates();
     cell.flows = have_rates.then(|| flows(valid_measurements(cases))).flatten();
     cell.valid_rounds = rounds.numbers().collect();
     let moves_payload = plan.moves_payload(scenario, arm, size_bytes);
     for metric in METRICS {
         let value = |cases: &[&Measurement]| bounded_statistic(workload, moves_payload, cases, metric);
         let below = |case: &Measurement| value(&[case]).is_some_and(|value| value.is_below_resolution());
-        let is_printed = workload.command().is_some();
+        let is_printed = workload.tool().is_some();
         if is_printed && rounds.cases().any(below) {
             // The other cases would be a selection by their values.
             cell.below_resolution.insert(metric);

@@ -157,7 +157,7 @@ pub(in crate::summarize) fn disturbances(
 fn starts_processes(plan: &Plan, case: &Case) -> bool {
     plan.scenarios.get(case.scenario).is_some_and(|scenario| {
         let workload = &scenario.assignment.workload;
-        workload.command().is_some() || (workload.uses_channels() && plan.is_off_fabric(scenario, case.arm))
+        workload.tool().is_some() || (workload.uses_channels() && plan.is_off_fabric(scenario, case.arm))
     })
 }
 

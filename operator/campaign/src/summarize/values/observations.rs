@@ -6,8 +6,8 @@ use crds::record::Measurement;
 use serde::Serialize;
 
 use super::rounds::Rounds;
-use super::serving::Serving;
 use crate::stats::Distribution;
+use crate::workload::parameter_serving::summary::Serving;
 use crate::workload::rules;
 
 /// Observations of one arm at one size, over all rounds and pairs.

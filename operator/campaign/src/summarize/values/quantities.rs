@@ -3,13 +3,13 @@
 use crds::quantity::Quantity::{self, *};
 use crds::v1alpha1::Metric;
 
-use super::calls::CallSummary;
 use super::cell::CellSummary;
 use super::flows::FlowsSummary;
-use super::footprint::FootprintSummary;
 use super::observations::Observations;
-use super::serving::Serving;
 use crate::stats::median_of;
+use crate::workload::footprint::summary::FootprintSummary;
+use crate::workload::parameter_serving::summary::Serving;
+use crate::workload::rpc::summary::CallSummary;
 
 /// Number of parts per million in 1.
 const PPM: f64 = 1e6;

@@ -210,7 +210,7 @@ fn excess(reports: &Reports, control: &ControlSides, case: &Case, measured: &Mea
 /// Whether the command is also run in round 0 with its library's log enabled.
 fn has_log(plan: &Plan, case: &Case) -> bool {
     plan.scenarios.get(case.scenario).is_some_and(|scenario| {
-        let tool = scenario.assignment.workload.command().map(|command| command.tool);
+        let tool = scenario.assignment.workload.tool().map(|tool| tool.kind);
         scenario.integrity && tool.is_some_and(log::is_read)
     })
 }

@@ -6,6 +6,7 @@ use crds::v1alpha1::ManyToMany;
 use serde::Serialize;
 
 use crate::stats::Distribution;
+use crate::workload::cell_cases::CellCases;
 
 /// Staleness of one arm at one size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -170,8 +171,19 @@ fn add_datagrams(sum: &mut DatagramReport, one: DatagramReport) {
     sum.receive_buffer_bytes = sum.receive_buffer_bytes.max(one.receive_buffer_bytes);
 }
 
-/// Summarizes the valid cases of an arm at one size, each with the rank of its target; `None` if there are no cases.
-pub(super) fn serving(
+/// Summarizes the valid cases of an arm at one size; `None` if there are none.
+pub(super) fn serving(workload: &ServingWorkload, cell: &CellCases<'_>) -> Option<Serving> {
+    let valid = cell.valid().map(|(case, measured)| (case.target, measured));
+    of_cases(
+        workload,
+        cell.size_bytes,
+        cell.many_to_many,
+        &valid.collect::<Vec<_>>(),
+    )
+}
+
+/// Summarizes cases of an arm at one size, each with the rank of its target; `None` if there are no cases.
+fn of_cases(
     workload: &ServingWorkload,
     size_bytes: u64,
     many_to_many: Option<ManyToMany>,
@@ -315,7 +327,7 @@ mod tests {
             ),
         ];
         let cases = cases.each_ref().map(|case| (1, case));
-        let found = serving(&workload(), 500, None, &cases).unwrap();
+        let found = of_cases(&workload(), 500, None, &cases).unwrap();
         assert_eq!(found.mean_version_lag, Some(2.0));
         assert_eq!(found.worst_worker_lag(), Some(2.0));
         assert_eq!((found.cold_steps, found.cold_nanos), (8, 120));
@@ -328,7 +340,7 @@ mod tests {
         // Two copies of 500 bytes in 1 us.
         assert_eq!(found.push_bytes_per_second, Some(1e9));
         assert_eq!((found.version_lag.count(), found.datagrams), (4, None));
-        assert_eq!(serving(&workload(), 500, None, &[]), None);
+        assert_eq!(of_cases(&workload(), 500, None, &[]), None);
     }
 
     #[test]
@@ -341,7 +353,7 @@ mod tests {
             senders: 1,
             receivers: 2,
         };
-        let found = serving(&workload(), 500, Some(pattern), &cases).unwrap();
+        let found = of_cases(&workload(), 500, Some(pattern), &cases).unwrap();
         // All flows share the versions, which are counted once.
         assert_eq!((found.published, found.not_delivered_to_all), (3, Some(2)));
         let lags: Vec<u64> = found
@@ -370,7 +382,7 @@ mod tests {
             case(vec![with_lags(2, 3, 9)], &[]),
         ];
         let cases = cases.each_ref().map(|case| (1, case));
-        let found = serving(&workload(), 500, None, &cases).unwrap();
+        let found = of_cases(&workload(), 500, None, &cases).unwrap();
         let expected = WorkerLags {
             version_p50: 2,
             version_p99: 5,
@@ -389,7 +401,7 @@ mod tests {
             case(vec![worker(10, 10, None), worker(0, 0, None)], &[]),
         ];
         let cases = cases.each_ref().map(|case| (1, case));
-        let found = serving(&workload(), 500, None, &cases).unwrap();
+        let found = of_cases(&workload(), 500, None, &cases).unwrap();
         assert_eq!(found.workers_without_version(), 1);
         assert_eq!(found.workers[1].lags, None);
         assert_eq!(found.workers[1].mean_version_lag(), None);
@@ -403,11 +415,11 @@ mod tests {
             case(vec![worker(10, 10, None), worker(0, 0, None)], &[]),
         ];
         let cases = cases.each_ref().map(|case| (1, case));
-        let found = serving(&workload(), 500, None, &cases).unwrap();
+        let found = of_cases(&workload(), 500, None, &cases).unwrap();
         assert_eq!(found.workers_without_version(), 1);
         assert_eq!(found.workers[1].lags, Some(WorkerLags::default()));
         let none = case(vec![worker(0, 0, None), worker(0, 0, None)], &[]);
-        let found = serving(&workload(), 500, None, &[(1, &none)]).unwrap();
+        let found = of_cases(&workload(), 500, None, &[(1, &none)]).unwrap();
         assert_eq!((found.mean_version_lag, found.worst_worker_lag()), (None, None));
     }
 
@@ -418,7 +430,7 @@ mod tests {
             ..worker(0, 0, None)
         };
         let one = case(vec![with_original(1, 9.0), with_original(3, 1.0)], &[]);
-        let found = serving(&workload(), 500, None, &[(1, &one)]).unwrap();
+        let found = of_cases(&workload(), 500, None, &[(1, &one)]).unwrap();
         assert_eq!((found.store_lag, found.original_staleness), (None, Some(3.0)));
     }
 }

@@ -1,15 +1,12 @@
 //! Memory use of a host and its consumers: medians over the rounds, and memory saved by sharing. Performs no I/O.
 
-use crds::assignment::Workload;
+use crds::assignment::FootprintWorkload;
 use crds::record::{FootprintReport, Measurement};
 use crds::v1alpha1::{CallCause, CallSection};
 use serde::Serialize;
 
-use super::calls::SectionOutcome;
-use super::rounds::Rounds;
-use crate::collect::Case;
-use crate::plan::PlannedScenario;
-use crate::summarize::validity::case_check::CaseCheck;
+use crate::summarize::{Rounds, SectionOutcome};
+use crate::workload::cell_cases::CellCases;
 
 /// Memory use of a host and its consumers, over all rounds and pairs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -65,25 +62,18 @@ impl FootprintMedians {
     }
 }
 
-/// Summarizes the cases of an arm at one size; `None` if the scenario has no consumers or no case was recorded.
-/// `rounds` contains the valid cases.
-pub(super) fn summary(
-    scenario: &PlannedScenario,
-    cases: &[(&Case, &CaseCheck)],
-    rounds: &Rounds<'_>,
-) -> Option<FootprintSummary> {
-    let Workload::MemoryFootprint(footprint) = &scenario.assignment.workload else {
-        return None;
-    };
-    let (first, _) = cases.first()?;
-    let SectionOutcome { section, problem } = SectionOutcome::new(scenario.assignment.needs_gpu(), cases);
+/// Summarizes the cases of an arm at one size; `None` if no case was recorded.
+pub(super) fn summary(footprint: &FootprintWorkload, cell: &CellCases<'_>) -> Option<FootprintSummary> {
+    let (first, _) = cell.cases.first()?;
+    let needs_gpu = cell.scenario.assignment.needs_gpu();
+    let SectionOutcome { section, problem } = SectionOutcome::new(needs_gpu, cell.cases);
     let (cause, message) = problem.unzip();
     Some(FootprintSummary {
         section,
         cause,
         message,
         consumers: footprint.consumers,
-        memory: medians(rounds, first.size_bytes, footprint.consumers),
+        memory: medians(cell.rounds, first.size_bytes, footprint.consumers),
     })
 }
 

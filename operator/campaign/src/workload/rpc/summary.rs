@@ -1,13 +1,12 @@
 //! Calls of one arm with one payload: their report section, and the mean and deviation of all samples. Performs no I/O.
 
-use crds::assignment::Workload;
-use crds::record::{CallReport, CaseResult, FailureReason};
-use crds::v1alpha1::{CallCause, CallSection, RpcPayload};
+use crds::assignment::RpcWorkload;
+use crds::record::{CallReport, Measurement};
+use crds::v1alpha1::{CallCause, CallSection, RpcPattern, RpcPayload};
 use serde::Serialize;
 
-use crate::collect::{Case, Reports};
-use crate::plan::PlannedScenario;
-use crate::summarize::validity::case_check::{CaseCheck, Invalid};
+use crate::summarize::SectionOutcome;
+use crate::workload::cell_cases::CellCases;
 
 /// Calls of one arm with one payload, over all rounds and pairs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -15,6 +14,9 @@ use crate::summarize::validity::case_check::{CaseCheck, Invalid};
 pub struct CallSummary {
     /// Payload of the calls.
     pub payload: RpcPayload,
+    /// Pattern of the calls.
+    #[serde(skip)]
+    pub pattern: RpcPattern,
     /// Section of the report that contains the calls.
     pub section: CallSection,
     /// Cause of the first failure, or reason that the calls were skipped; `None` for successful calls.
@@ -83,58 +85,38 @@ impl CallSummary {
     }
 }
 
-/// Longest time of one reading of the clock on all workers, in nanoseconds; `None` if no worker reported it.
-pub(super) fn clock_nanos(reports: &Reports) -> Option<f64> {
-    let hellos = reports.hellos.iter();
-    let readings = hellos.map(|hello| hello.record.environment.clock.overhead_nanos);
-    readings
-        .filter(|nanos| *nanos > 0.0)
-        .max_by(|one, other| one.total_cmp(other))
-}
-
 /// Whether calls whose sample takes `nanos` take less time than one reading of the clock. A sample lasts from one reading
 /// to the next, so its time contains one of them.
 fn is_below_clock(nanos: f64, clock_nanos: f64) -> bool {
     nanos < 2.0 * clock_nanos
 }
 
-/// Summarizes the measured cases of an arm with one payload; `None` if the scenario makes no calls or no case was
-/// recorded. `clock_nanos` is the result of [`clock_nanos`], and `median_nanos` the median of all samples.
-pub(super) fn summary(
-    scenario: &PlannedScenario,
-    cases: &[(&Case, &CaseCheck)],
-    clock_nanos: Option<f64>,
-    median_nanos: Option<u64>,
-) -> Option<CallSummary> {
-    let Workload::Rpc(rpc) = &scenario.assignment.workload else {
-        return None;
-    };
-    let (first, _) = cases.first()?;
-    let SectionOutcome { section, problem } = SectionOutcome::new(scenario.assignment.needs_gpu(), cases);
+/// Summarizes the measured cases of an arm with one payload; `None` if no case was recorded.
+pub(super) fn summary(rpc: &RpcWorkload, cell: &CellCases<'_>) -> Option<CallSummary> {
+    let (first, _) = cell.cases.first()?;
+    let needs_gpu = cell.scenario.assignment.needs_gpu();
+    let SectionOutcome { section, problem } = SectionOutcome::new(needs_gpu, cell.cases);
     let (cause, message) = problem.unzip();
-    let valid = || cases.iter().filter(|(_, check)| check.is_valid());
-    let reports: Vec<(u64, &CallReport)> = valid().filter_map(|(case, _)| calls_of(case)).collect();
+    let reports: Vec<(u64, &CallReport)> = cell.valid().filter_map(|(_, case)| calls_of(case)).collect();
     let moments = pooled_moments(&reports);
     let mut summary = CallSummary {
         payload: RpcPayload::with_size(first.size_bytes)?,
+        pattern: rpc.pattern,
         section,
         cause,
         message,
         hops: rpc.hops,
         is_open_loop: rpc.open_loop.is_some(),
         moments,
-        clock_nanos,
+        clock_nanos: cell.clock_nanos,
         below_clock: false,
         memory_growth_bytes: reports.iter().filter_map(|(_, report)| growth(report)).max(),
     };
-    summary.below_clock = summary.takes_less_than_a_reading(median_nanos);
+    summary.below_clock = summary.takes_less_than_a_reading(cell.median_nanos);
     Some(summary)
 }
 
-fn calls_of(case: &Case) -> Option<(u64, &CallReport)> {
-    let CaseResult::Measured(measured) = &case.outcome else {
-        return None;
-    };
+fn calls_of(measured: &Measurement) -> Option<(u64, &CallReport)> {
     let posted = measured.initiator.posted.as_ref()?;
     Some((posted.operations, posted.call.as_ref()?))
 }
@@ -145,67 +127,6 @@ fn growth(report: &CallReport) -> Option<u64> {
             .memory_after_bytes?
             .saturating_sub(report.memory_before_bytes?),
     )
-}
-
-/// Report section that contains an arm, and the arm's problem: the first failure or, if no case ran, the first skipped
-/// case.
-pub(super) struct SectionOutcome {
-    /// The section.
-    pub(super) section: CallSection,
-    /// Cause and message of the problem; `None` for a successful arm.
-    pub(super) problem: Option<(CallCause, String)>,
-}
-
-impl SectionOutcome {
-    /// Determines the section of an arm with these `cases`, whose scenario uses a GPU if `needs_gpu`.
-    pub(super) fn new(needs_gpu: bool, cases: &[(&Case, &CaseCheck)]) -> Self {
-        let problems = cases.iter().filter_map(|(_, check)| {
-            let reason = check.invalid.first()?;
-            let (section, cause) = classify(reason, needs_gpu);
-            Some((section, (cause, reason.to_string())))
-        });
-        let mut problems: Vec<_> = problems.collect();
-        let failed = problems
-            .iter()
-            .position(|(section, _)| *section == CallSection::Failed);
-        let all_skipped = problems.len() == cases.len();
-        let (section, problem) = match failed {
-            Some(index) => problems.swap_remove(index),
-            None if all_skipped && !problems.is_empty() => problems.swap_remove(0),
-            None => {
-                return Self {
-                    section: CallSection::Successful,
-                    problem: None,
-                };
-            }
-        };
-        Self {
-            section,
-            problem: Some(problem),
-        }
-    }
-}
-
-/// The report section that contains a case that is invalid for `reason`, and the cause.
-fn classify(reason: &Invalid, needs_gpu: bool) -> (CallSection, CallCause) {
-    let (Invalid::Failed { failure, .. }
-    | Invalid::Integrity {
-        failure: Some(failure),
-        ..
-    }) = reason
-    else {
-        return (CallSection::Failed, CallCause::Invalid);
-    };
-    match failure {
-        FailureReason::NotEnoughMemory => (CallSection::Skipped, CallCause::NotEnoughMemory),
-        FailureReason::NoDevice | FailureReason::MemoryUnavailable if needs_gpu => {
-            (CallSection::Skipped, CallCause::NoGpu)
-        }
-        FailureReason::OutOfMemory => (CallSection::Failed, CallCause::OutOfMemory),
-        FailureReason::DeadlineExceeded => (CallSection::Failed, CallCause::Timeout),
-        FailureReason::PeerLost => (CallSection::Failed, CallCause::Died),
-        _ => (CallSection::Failed, CallCause::Error),
-    }
 }
 
 /// Mean and deviation of all samples, computed from the values of each case.
@@ -267,6 +188,7 @@ mod tests {
     fn slow_calls_do_not_lift_a_median_above_the_clock() {
         let call = |is_open_loop| CallSummary {
             payload: RpcPayload::SmallInt,
+            pattern: RpcPattern::Call,
             section: CallSection::Successful,
             cause: None,
             message: None,
@@ -287,62 +209,5 @@ mod tests {
         };
         assert_eq!(below.moments_of_calls(), None);
         assert!(!call(true).takes_less_than_a_reading(Some(31)));
-    }
-
-    #[test]
-    fn failures_and_skipped_cases_determine_the_section() {
-        let classify_failure = |failure, needs_gpu| {
-            let reason = Invalid::Failed {
-                failure,
-                message: String::new(),
-            };
-            classify(&reason, needs_gpu)
-        };
-        let heap = false;
-        let failed = |cause| (CallSection::Failed, cause);
-        assert_eq!(
-            classify_failure(FailureReason::OutOfMemory, heap),
-            failed(CallCause::OutOfMemory)
-        );
-        assert_eq!(
-            classify_failure(FailureReason::DeadlineExceeded, heap),
-            failed(CallCause::Timeout)
-        );
-        assert_eq!(
-            classify_failure(FailureReason::PeerLost, heap),
-            failed(CallCause::Died)
-        );
-        assert_eq!(
-            classify_failure(FailureReason::MemoryUnavailable, heap),
-            failed(CallCause::Error)
-        );
-        assert_eq!(
-            classify(&Invalid::NothingMeasured, heap),
-            failed(CallCause::Invalid)
-        );
-        // If the integrity pass could not verify the bytes, its failure determines the cause. Wrong bytes are
-        // `Invalid`.
-        let integrity = |failure| {
-            let message = String::new();
-            classify(&Invalid::Integrity { failure, message }, heap)
-        };
-        assert_eq!(integrity(None), failed(CallCause::Invalid));
-        assert_eq!(
-            integrity(Some(FailureReason::OutOfMemory)),
-            failed(CallCause::OutOfMemory)
-        );
-        assert_eq!(
-            integrity(Some(FailureReason::DeadlineExceeded)),
-            failed(CallCause::Timeout)
-        );
-        let skipped = |cause| (CallSection::Skipped, cause);
-        assert_eq!(
-            classify_failure(FailureReason::NotEnoughMemory, heap),
-            skipped(CallCause::NotEnoughMemory)
-        );
-        assert_eq!(
-            classify_failure(FailureReason::MemoryUnavailable, true),
-            skipped(CallCause::NoGpu)
-        );
     }
 }
