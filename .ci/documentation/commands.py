@@ -9,6 +9,8 @@ import subprocess
 
 # Placeholders that readers replace with their values.
 PLACEHOLDERS = {"REGISTRY": "registry.example", "TAG": "dev", "NAME": "nixl-t2-inject", "IMAGE": "base"}
+# Seconds. A run of one round takes up to 10 s, and several times longer on a machine that compiles at the same time.
+LIMIT = 300
 # A kubeconfig for a cluster that immediately refuses connections.
 UNREACHABLE_CLUSTER = """
 apiVersion: v1
@@ -72,7 +74,10 @@ def execute(command, scratch, programs):
     name = arguments[0]
     if name not in LOCAL | KUBERNETES:
         return f"no check knows how to execute {name}"
-    return programs[name](arguments, scratch) if name in programs else None
+    try:
+        return programs[name](arguments, scratch) if name in programs else None
+    except subprocess.TimeoutExpired:
+        return f"it did not end within {LIMIT} seconds"
 
 
 def with_placeholders(word):
@@ -83,7 +88,7 @@ def with_placeholders(word):
 def run(arguments, scratch, **more):
     """Runs a command with a kubeconfig whose cluster is unreachable."""
     env = dict(os.environ, KUBECONFIG=str(scratch / "kubeconfig"), NO_COLOR="1")
-    return subprocess.run(arguments, check=False, cwd=scratch, env=env, capture_output=True, text=True, timeout=60, **more)
+    return subprocess.run(arguments, check=False, cwd=scratch, env=env, capture_output=True, text=True, timeout=LIMIT, **more)
 
 
 def exits(arguments, scratch, statuses=(0,)):
