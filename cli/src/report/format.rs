@@ -88,7 +88,7 @@ impl Format {
     pub const TEXT: Self = Self::ALL[0];
 
     /// All formats.
-    const ALL: [Self; 7] = [
+    const ALL: &'static [Self] = &[
         Self {
             name: "text",
             help: "Human-readable text for a terminal",
@@ -143,7 +143,7 @@ impl Format {
 
     /// Returns all formats.
     pub fn all() -> &'static [Self] {
-        const { &Self::ALL }
+        Self::ALL
     }
 
     /// Returns the name, which is also the value of `--format`.
@@ -158,13 +158,14 @@ impl Format {
 
     /// Returns the format of files with this extension, in lowercase.
     pub fn of_extension(extension: &str) -> Option<Self> {
-        let mut formats = Self::ALL.into_iter();
+        let mut formats = Self::ALL.iter().copied();
         formats.find(|format| format.extensions.contains(&extension))
     }
 
     /// Returns the names of all formats, separated by commas.
     pub fn names() -> String {
-        Self::ALL.map(|format| format.name).join(", ")
+        let names: Vec<&str> = Self::ALL.iter().map(|format| format.name).collect();
+        names.join(", ")
     }
 
     /// Renders the report of `subject`. `options` apply to text.

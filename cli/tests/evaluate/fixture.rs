@@ -18,7 +18,7 @@ use crds::record::{
 };
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus};
 use fabricbench_cli::report::text::TextOptions;
-use fabricbench_cli::report::{Report, csv, html, json, junit, markdown, openmetrics, text};
+use fabricbench_cli::report::{Format, Report, StoredReport};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use test_support::rederive::{LINES, assert_run_rederived};
@@ -31,17 +31,18 @@ pub const UID: &str = "11111111-2222-4333-8444-555555555555";
 static PLAN: LazyLock<HashedPlan> = LazyLock::new(plan);
 
 /// Renders `report`, whose run is `run`, in every format.
-pub fn outputs(run: &BenchmarkRun, report: &Report<'_>) -> [(&'static str, String); 7] {
-    let document = report.document();
-    [
-        ("text", text::render(&document, &TextOptions::default())),
-        ("markdown", markdown::render(&document)),
-        ("html", html::render(&document)),
-        ("csv", csv::render(report).unwrap()),
-        ("junit", junit::render(&document).unwrap()),
-        ("openmetrics", openmetrics::render(run, report).unwrap()),
-        ("json", json::render(report).unwrap()),
-    ]
+pub fn outputs(run: &BenchmarkRun, report: &Report<'_>) -> Vec<(&'static str, String)> {
+    let stored = StoredReport {
+        run,
+        report: *report,
+        state_summary: None,
+    };
+    let formats = Format::all().iter();
+    let outputs = formats.map(|format| {
+        let output = format.render(&stored, &TextOptions::default()).unwrap();
+        (format.name(), output)
+    });
+    outputs.collect()
 }
 
 /// A campaign and the behavior of its simulated workers.

@@ -70,7 +70,7 @@ fn outputs(campaign: &Campaign, records: &[Record]) -> Vec<(&'static str, String
         status: Some(campaign.status(&evaluation, Phase::finished(&evaluation))),
         ..run()
     };
-    let mut outputs = fixture::outputs(&run, &report).to_vec();
+    let mut outputs = fixture::outputs(&run, &report);
     outputs.push(("status", serde_json::to_string(&run.status).unwrap()));
     outputs
 }

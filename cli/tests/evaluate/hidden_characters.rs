@@ -138,7 +138,7 @@ fn no_output_contains_hidden_characters_of_records() {
         assert!(!is_forged || *format == "html", "{format}");
     }
     // JSON escapes the characters without changing the values.
-    let (_, json) = outputs.last().unwrap();
+    let (_, json) = outputs.iter().find(|(format, _)| *format == "json").unwrap();
     let document: Value = serde_json::from_str(json).unwrap();
     let workers = document["environment"]["workers"].as_array().unwrap();
     let model = workers[0]["hello"]["environment"]["cpuModel"].as_str().unwrap();
