@@ -57,6 +57,44 @@ fn assert_golden(name: &str, actual: &str) {
     );
 }
 
+/// Prints the plan of an example in a format.
+fn plan_in(format: &str, example: &str) -> String {
+    let file = format!("examples/{example}.yaml");
+    let output = fabricbench(&["plan", &file, "--seed", "42", "--format", format]);
+    assert_eq!(output.status.code(), Some(0));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn markdown_of_a_plan_has_its_tables_and_the_first_legs() {
+    let text = plan_in("markdown", "nixl-images");
+    assert!(text.starts_with("### nixl-images\n"), "{text}");
+    assert!(
+        text.contains("| leg | rounds | blocks | processes | arms | image |"),
+        "{text}"
+    );
+    assert!(
+        text.contains("| 7 | round 1 |") && !text.contains("| 8 | round"),
+        "{text}"
+    );
+    assert!(text.contains("legs in total"), "{text}");
+    assert!(text.contains("primary metric Throughput"), "{text}");
+}
+
+#[test]
+fn a_page_has_the_plans_of_all_runs_with_all_legs() {
+    let page = plan_in("html", "nixl-images");
+    assert!(
+        page.contains("<h1>nixl-images</h1>") && page.contains("round 2"),
+        "{page}"
+    );
+    let page = plan_in("html", "demo");
+    assert_eq!(page.matches("<!DOCTYPE html>").count(), 1);
+    for heading in ["demo-shm: Arms", "demo-shm: Legs", "demo-tcp: Arms"] {
+        assert!(page.contains(heading), "{page}");
+    }
+}
+
 /// The tests of the images start runners without an operator, with a handwritten assignment in a ConfigMap.
 #[test]
 fn assignment_in_the_image_tests_is_valid() {

@@ -48,6 +48,10 @@ pub(super) enum PlanFormat {
     Text,
     /// JSON with every block.
     Json,
+    /// Markdown for a comment on a pull request.
+    Markdown,
+    /// Self-contained HTML page.
+    Html,
 }
 
 /// Returns the text options for this terminal: its width and colors. Output to a file or a pipe has no colors. A pipe has

@@ -79,16 +79,30 @@ impl Plan {
             .map(|planned| self.program_notes(planned))
             .collect();
         let notes = variables.iter().zip(&programs);
+        let all = planned.iter().zip(notes.clone());
+        let all = all.map(|(planned, (variables, programs))| {
+            (&planned.plan, [variables.as_slice(), programs].concat())
+        });
+        let documents = || {
+            all.clone()
+                .map(|(plan, notes)| report::plan::document(plan, &notes))
+        };
         match self.format {
             PlanFormat::Text => {
-                let texts: Vec<_> = planned
-                    .iter()
-                    .zip(notes)
-                    .map(|(planned, (variables, programs))| {
-                        report::plan::render(&planned.plan, &[variables.as_slice(), programs].concat())
-                    })
-                    .collect();
-                print(&texts.join("\n"))?;
+                let texts = all.map(|(plan, notes)| report::plan::render(plan, &notes));
+                print(&texts.collect::<Vec<_>>().join("\n"))?;
+            }
+            PlanFormat::Markdown => {
+                let texts = documents().map(|document| report::markdown::render(&document));
+                print(&texts.collect::<Vec<_>>().join("\n"))?;
+            }
+            PlanFormat::Html => {
+                let mut documents: Vec<_> = documents().collect();
+                let document = match (documents.pop(), documents.is_empty()) {
+                    (Some(only), true) => only,
+                    (last, _) => report::plan::combined(documents.into_iter().chain(last).collect()),
+                };
+                print(&report::html::render(&document))?;
             }
             PlanFormat::Json => {
                 let plans = planned.iter().zip(notes).map(|(planned, (variables, programs))| {

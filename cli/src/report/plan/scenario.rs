@@ -1,7 +1,5 @@
-//! Text report of one scenario of a plan: a table of rails and chunks by size and arm, and the optimizations that do
+//! One scenario of a plan: a table of rails and chunks by size and arm, and the optimizations that do
 //! not apply.
-
-use std::fmt::Write;
 
 use campaign::format::pluralized;
 use campaign::plan::{Cell, Plan, PlannedScenario, Role};
@@ -9,21 +7,12 @@ use campaign::workload::rules;
 use crds::assignment::Workload;
 use crds::units::Size;
 
-use super::{lines, plain_table};
+use crate::report::document::{Block, Column, Detail, List, Row, Section, Table};
 
-pub(super) fn write(plan: &Plan, index: usize, out: &mut String) -> std::fmt::Result {
-    let Some(scenario) = plan.scenarios.get(index) else {
-        return Ok(());
-    };
-    writeln!(
-        out,
-        "  {}   {}",
-        scenario.assignment.name,
-        rules(&scenario.assignment.workload).description(&scenario.assignment, plan.many_to_many)
-    )?;
-    writeln!(
-        out,
-        "    primary metric {:?}{}; {}; at least {} for a verdict{}",
+/// The section of a scenario.
+pub(super) fn section(plan: &Plan, scenario: &PlannedScenario) -> Section {
+    let note = format!(
+        "primary metric {:?}{}; {}; at least {} for a verdict{}",
         scenario.primary,
         match plan.many_to_many {
             Some(pattern) => format!(
@@ -41,26 +30,33 @@ pub(super) fn write(plan: &Plan, index: usize, out: &mut String) -> std::fmt::Re
             Some(_) => "; executed in round 0",
             None => "; every byte checked in round 0",
         },
-    )?;
-    for line in table(plan, scenario) {
-        writeln!(out, "    {line}")?;
+    );
+    let workload = rules(&scenario.assignment.workload);
+    Section {
+        heading: scenario.assignment.name.clone(),
+        description: workload.description(&scenario.assignment, plan.many_to_many),
+        blocks: vec![
+            Block::note("", note, Detail::Brief),
+            table(plan, scenario).into(),
+            Block::List(List {
+                heading: "n/a",
+                items: not_applicable(plan, scenario),
+                detail: Detail::Brief,
+            }),
+        ],
+        ..Section::default()
     }
-    for line in not_applicable(plan, scenario) {
-        writeln!(out, "    n/a {line}")?;
-    }
-    Ok(())
 }
 
-fn table(plan: &Plan, scenario: &PlannedScenario) -> Vec<String> {
+fn table(plan: &Plan, scenario: &PlannedScenario) -> Table {
     let arms = || {
         plan.arms
             .iter()
             .enumerate()
             .filter(|(_, arm)| arm.control.is_none())
     };
-    let mut table = plain_table();
-    table.set_header(std::iter::once("size".to_owned()).chain(arms().map(|(_, arm)| arm.name.clone())));
-    for size in &scenario.sizes {
+    let titles = std::iter::once("size".to_owned()).chain(arms().map(|(_, arm)| arm.name.clone()));
+    let rows = scenario.sizes.iter().map(|size| {
         let cells = arms().map(|(arm, _)| {
             let found = scenario
                 .cells
@@ -75,9 +71,9 @@ fn table(plan: &Plan, scenario: &PlannedScenario) -> Vec<String> {
             }
             found.map_or_else(String::new, text)
         });
-        table.add_row(std::iter::once(row_label(&scenario.assignment.workload, *size)).chain(cells));
-    }
-    lines(&table)
+        Row::new(std::iter::once(row_label(&scenario.assignment.workload, *size)).chain(cells))
+    });
+    Table::new("", Column::all(titles), rows)
 }
 
 /// Describes how the arm's command differs from the baseline's: in its arguments or its environment.

@@ -26,13 +26,20 @@ pub struct Note {
     pub message: String,
 }
 
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Severity {
+    /// Name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
             Self::Notice => "note",
             Self::Warning => "warning",
             Self::Fatal => "fatal",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
