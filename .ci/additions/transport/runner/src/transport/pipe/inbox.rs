@@ -35,7 +35,7 @@ impl Inbox {
         (name, inbox)
     }
 
-    /// Closes the inbox of this name. Connected peers can still deliver messages, which nobody reads.
+    /// Closes the inbox of this name. Connected peers can still deliver messages, which nothing reads.
     pub fn close(name: u64) {
         lock(&INBOXES).remove(&name);
     }
