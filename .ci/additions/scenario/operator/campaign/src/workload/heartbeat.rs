@@ -1,8 +1,9 @@
 //! Rules of heartbeats.
 
-use crds::assignment::{HeartbeatWorkload, Workload};
-use crds::v1alpha1::Heartbeat;
+use crds::assignment::{HeartbeatWorkload, ScenarioAssignment, Workload};
+use crds::v1alpha1::{Heartbeat, ManyToMany};
 
+use super::description;
 use super::{Context, GivenWorkload, Speed, WorkloadRules, add};
 
 impl GivenWorkload for Heartbeat {
@@ -38,5 +39,9 @@ impl WorkloadRules for HeartbeatWorkload {
 
     fn concurrent_operations(&self) -> Option<f64> {
         Some(0.5)
+    }
+
+    fn description(&self, scenario: &ScenarioAssignment, _many_to_many: Option<ManyToMany>) -> String {
+        description::with_extents("heartbeat", scenario, "message")
     }
 }
