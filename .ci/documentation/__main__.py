@@ -2,7 +2,7 @@
 
 Usage: python3 .ci/documentation ROOT MODE. The modes are
 
-    local       links, addresses of pages in other files, fields, enum values, test names, runs, and fabricbench, make and docker commands
+    local       links, addresses of pages in other files, the index of the examples, fields, enum values, test names, runs, and fabricbench, make and docker commands
     kubernetes  manifests against the Kubernetes schemas, and kubectl and helm commands
     applied     runs against the API server of the current kubeconfig context, without storing them
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 import addresses
 import commands
 import enums
+import examples
 import fields
 import links
 import manifests
@@ -36,6 +37,7 @@ def local(root, all_pages, scratch):
     yield from links.check_paths(root, all_pages)
     yield from links.orphans(root, all_pages)
     yield from addresses.check(root)
+    yield from examples.check(root, all_pages)
     yield from fields.check(root, all_pages)
     yield from enums.check(root, all_pages)
     yield from tests.check(root, all_pages)

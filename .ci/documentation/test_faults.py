@@ -10,6 +10,7 @@ from pathlib import Path
 import addresses
 import commands
 import enums
+import examples
 import fields
 import links
 import manifests
@@ -83,6 +84,15 @@ class Local(Faults):
         faults = list(site_pages.check(ROOT, self.scratch))
         self.assertIn("docs/troubleshooting.html#fabricbenchrunfailed: the site has no such anchor", faults)
         self.assertNotIn("docs/troubleshooting.html#fabricbenchregression: the site has no such anchor", faults)
+
+    def test_missing_examples_are_reported(self):
+        index = ROOT / "examples/README.md"
+        self.assert_faults(examples.check(ROOT, [pages.read(index)]))
+        text = index.read_text()
+        missing, twice = text.replace("(demo.yaml)", "(testbed.yaml)"), text + "[x](demo.yaml)"
+        expected = "demo.yaml is named 0 times", "testbed.yaml is named 2 times"
+        self.assert_faults(examples.check(ROOT, [pages.parsed(index, missing)]), *expected)
+        self.assert_faults(examples.check(ROOT, [pages.parsed(index, twice)]), "demo.yaml is named 2 times")
 
     def test_unknown_fields_are_reported(self):
         right = "`spec.variants[].inject.maxBytes: 1Ki` `status.results[0].validRounds` `image.tag=TAG` `sampling.rounds`"
