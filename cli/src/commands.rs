@@ -7,6 +7,7 @@ mod completions;
 mod explain;
 mod import;
 mod imported;
+mod init;
 mod input;
 mod logs;
 mod man;
@@ -42,6 +43,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::Run),
+    Init(init::Init),
     Plan(plan::Plan),
     Report(report::Report),
     Compare(compare::Compare),
@@ -61,6 +63,7 @@ impl Command {
     fn execute(self) -> Result<Exit, Failure> {
         match self {
             Self::Run(command) => command.execute(),
+            Self::Init(command) => command.execute(),
             Self::Plan(command) => command.execute(),
             Self::Report(command) => command.execute(),
             Self::Compare(command) => command.execute(),

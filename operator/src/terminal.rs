@@ -50,6 +50,15 @@ pub fn print_error(line: &str) {
     let _ = writeln!(io::stderr(), "{}", printable(line));
 }
 
+/// Whether standard input and standard output are a terminal, so that a user can answer questions.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the place that they are reserved for"
+)]
+pub fn is_terminal() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
 /// Whether standard error is a terminal.
 #[expect(
     clippy::disallowed_methods,

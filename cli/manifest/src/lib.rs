@@ -29,6 +29,7 @@ pub use field::{Field, UnknownField};
 pub use manifest::Manifest;
 pub use overlay::Overlay;
 pub use position::Position;
+pub use schema::yaml as yaml_on_one_line;
 use yaml::Document;
 
 /// Maximum size of a file, in bytes. The largest run that the schema allows is about a tenth of this size.

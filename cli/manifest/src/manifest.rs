@@ -34,7 +34,10 @@ impl Manifest {
     }
 
     /// Parses every `BenchmarkRun` in `text`, the content of `file`.
-    pub(super) fn parse(file: &Path, text: &str, overlay: Option<&Overlay>) -> Result<Self, Vec<Defect>> {
+    ///
+    /// # Errors
+    /// Returns all defects of the text.
+    pub fn parse(file: &Path, text: &str, overlay: Option<&Overlay>) -> Result<Self, Vec<Defect>> {
         let documents = yaml::documents(text).map_err(|defect| vec![defect])?;
         if documents.is_empty() {
             return Err(vec![Defect::file(

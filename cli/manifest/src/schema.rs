@@ -20,7 +20,7 @@ use super::error::DefectKind;
 pub(super) use kind::kind;
 pub(super) use lookup::{alternatives, fields, parents_of, required};
 pub(super) use patterns::Unit;
-pub(super) use shape::yaml;
+pub use shape::yaml;
 pub(super) use violation::{Repair, Violation, pointer};
 
 /// Compiled schema of the `BenchmarkRun` resource.

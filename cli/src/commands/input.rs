@@ -1,6 +1,6 @@
 //! A command's input file, with overrides from the command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use campaign::plan::{HashedPlan, plan};
 use campaign::validate::validate;
@@ -56,6 +56,22 @@ impl Input {
         runs.iter_mut().for_each(|run| run.metadata.uid = None);
         self.plan_all(runs)
             .map_err(|problems| Failure::invalid_input(manifest.error(problems)))
+    }
+
+    /// Validates and plans every run in `text`, the content of `file`, like [`Input::load`].
+    ///
+    /// # Errors
+    /// Returns all defects, each with its field and a remedy.
+    pub(super) fn load_text(file: &Path, text: &str) -> Result<Vec<PlannedRun>, Vec<Defect>> {
+        let manifest = Manifest::parse(file, text, None)?;
+        let input = Self {
+            file: file.to_owned(),
+            overlay: None,
+            rounds: None,
+            seed: None,
+        };
+        let planned = input.plan_all(manifest.runs);
+        planned.map_err(|problems| problems.into_iter().map(|(_, defect)| defect).collect())
     }
 
     /// Validates and plans `run`, which is stored in a cluster or an output directory. A run without a uid gets one,

@@ -287,7 +287,7 @@ fn as_boolean(given: &Value) -> Option<Value> {
 }
 
 /// Writes a value as YAML on one line.
-pub(crate) fn yaml(value: &Value) -> String {
+pub fn yaml(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
             let fields = fields
