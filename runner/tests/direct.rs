@@ -182,6 +182,14 @@ mod errors {
             response.contains("\"VersionMismatch\"") && response.contains("99.1"),
             "{response}"
         );
+        // What the server prints of a message contains nothing that a terminal obeys.
+        let version = env!("CARGO_PKG_VERSION");
+        let protocol = fabricbench_runner::rendezvous::message::PROTOCOL_VERSION;
+        let hidden = format!(
+            "{{\"program\":\"fabricbench-runner\",\"version\":\"{version}\",\"protocol\":{protocol},\
+             \"request\":{{\"\\u001b[2J\":1}}}}\n"
+        );
+        assert!(response_to(&server, hidden.as_bytes()).contains("\"InvalidRequest\""));
         // This client disconnects without sending a request.
         drop(TcpStream::connect(("127.0.0.1", server.port)).unwrap());
 
@@ -215,6 +223,7 @@ mod errors {
         for reason in ["NotARequest", "VersionMismatch", "InvalidRequest"] {
             assert!(server.stderr.contains(reason), "{server:?}");
         }
+        assert!(!server.stderr.contains(['\u{1b}']), "{server:?}");
         assert!(!server.stderr.contains("panicked"), "{server:?}");
     }
 }

@@ -1,10 +1,8 @@
 //! Bounds of the flags' values, and the error that names a value's flag. Performs no I/O.
 
-use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use crds::units::Size;
-use snafu::{Snafu, ensure};
+use snafu::Snafu;
 
 /// Maximum number of measured or warm-up operations of a scenario, so that every latency sample is stored, and a client
 /// cannot occupy a server with more.
@@ -56,47 +54,4 @@ impl FlagError {
             reason: reason.into(),
         }
     }
-}
-
-/// Checks that there is exactly one size, from 1 byte to `max`. `limit` describes the origin of `max`.
-pub(super) fn check_size(
-    flag: &'static str,
-    sizes: &[Size],
-    max: Size,
-    limit: &str,
-) -> Result<(), FlagError> {
-    let [size] = sizes else {
-        return Err(FlagError::new(
-            flag,
-            format!("has {} sizes: choose one", sizes.len()),
-        ));
-    };
-    ensure!(
-        (1..=max.bytes()).contains(&size.bytes()),
-        FlagSnafu {
-            flag,
-            reason: format!("is {size}: choose a size from 1 to {max} ({limit})"),
-        }
-    );
-    Ok(())
-}
-
-/// Checks that `value` is within `bounds`.
-pub(super) fn check_within<T: Display + PartialOrd>(
-    flag: &'static str,
-    value: T,
-    bounds: RangeInclusive<T>,
-) -> Result<(), FlagError> {
-    ensure!(
-        bounds.contains(&value),
-        FlagSnafu {
-            flag,
-            reason: format!(
-                "is {value}: choose a number from {} to {}",
-                bounds.start(),
-                bounds.end()
-            ),
-        }
-    );
-    Ok(())
 }

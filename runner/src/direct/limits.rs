@@ -16,6 +16,8 @@ use crate::rendezvous::proposal::Proposal;
 pub const DEFAULT_MAX_BYTES: Size = Size(4 << 30);
 /// Maximum number of scenarios in a proposal, as in a run.
 const MAX_SCENARIOS: usize = 8;
+/// Maximum length of a name, in bytes.
+const MAX_NAME_BYTES: usize = 63;
 
 /// Limits on the proposals that a server accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +56,7 @@ impl Limits {
     pub fn check(&self, proposal: &Proposal) -> Result<(), String> {
         let assignment = &proposal.assignment;
         check_own_choices(assignment)?;
+        check_names(assignment)?;
         self.check_transport(&assignment.transport)?;
         let deadline = assignment.case_deadline_seconds;
         require((1..=MAX_CASE_SECONDS).contains(&deadline), || {
@@ -145,6 +148,22 @@ fn check_own_choices(assignment: &Assignment) -> Result<(), String> {
         "the request names files, environment variables, arguments or devices of the server: only the server's own flags \
          can"
             .to_owned()
+    })
+}
+
+/// Checks that names cannot contain what a terminal or a path interprets, because the server prints them.
+fn check_names(assignment: &Assignment) -> Result<(), String> {
+    let is_plain = |name: &str| {
+        (1..=MAX_NAME_BYTES).contains(&name.len())
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    let scenarios = assignment.scenarios.iter().map(|scenario| scenario.name.as_str());
+    let arms = assignment.arms.iter().map(|arm| arm.name.as_str());
+    let mut names = scenarios.chain(arms).chain([assignment.identity.run.as_str()]);
+    require(names.all(is_plain), || {
+        format!("a name may contain only letters, digits and hyphens, at most {MAX_NAME_BYTES}")
     })
 }
 

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crds::assignment::{Assignment, RankBinding, Rendezvous};
+use crds::printable::printable_on_one_line;
 use crds::record::EndRecord;
 
 use super::DirectError;
@@ -164,7 +165,7 @@ pub(super) fn wait_for_client(
                     io::stderr(),
                     "refused {address} ({:?}): {}",
                     refusal.reason,
-                    refusal.message
+                    printable_on_one_line(&refusal.message)
                 );
             }
         }

@@ -1,16 +1,16 @@
 //! A file that contains the samples from one side of a case. Performs I/O.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::scenario::CaseSamples;
 
 /// Samples from one side of a case, with the fields that identify the case.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SamplesFile {
     /// Scenario name.
     pub scenario: String,
@@ -34,18 +34,5 @@ impl SamplesFile {
         let mut out = BufWriter::new(File::create(path)?);
         serde_json::to_writer(&mut out, self)?;
         out.flush()
-    }
-
-    /// Reads all files in `directory`, ordered by case and rank.
-    ///
-    /// # Errors
-    /// Returns an error if a file cannot be read or is not a samples file.
-    pub fn read_all(directory: &Path) -> io::Result<Vec<Self>> {
-        let mut files = Vec::new();
-        for entry in fs::read_dir(directory)? {
-            files.push(serde_json::from_slice(&fs::read(entry?.path())?)?);
-        }
-        files.sort_by_key(|file: &Self| (file.case, file.rank));
-        Ok(files)
     }
 }

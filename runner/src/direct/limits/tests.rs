@@ -94,7 +94,7 @@ fn accepts_the_defaults_of_every_scenario() {
 #[test]
 fn refuses_what_a_client_may_not_choose() {
     type Change = fn(&mut Assignment);
-    let changes: [(Change, &str); 12] = [
+    let changes: [(Change, &str); 14] = [
         (|it| it.processes[0].library = Some("/tmp".into()), "files"),
         (
             |it| {
@@ -112,6 +112,8 @@ fn refuses_what_a_client_may_not_choose() {
         (|it| it.processes.push(it.processes[0].clone()), "one process"),
         (|it| it.workers = 3, "two workers"),
         (|it| it.case_deadline_seconds = 3601, "3600"),
+        (|it| it.scenarios[0].name = "\u{1b}[2J".into(), "letters"),
+        (|it| it.identity.run = "../x".into(), "letters"),
         (|it| it.scenarios.clear(), "1 to 8 scenarios"),
         (
             |it| it.scenarios[0].target_memory = Some(MemoryKind::Cuda),
