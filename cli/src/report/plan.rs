@@ -11,7 +11,7 @@ use campaign::plan::{HashedPlan, estimate};
 use campaign::plan_check::{self, Note};
 
 use super::document::{Block, Detail, Document, Fact, Section};
-use super::run::overview::{seed, workers};
+use super::run::settings::{seed, workers};
 use super::run::stopping;
 
 /// Formats `plan` as text, with the notes from the plan check and `more` notes.

@@ -11,11 +11,12 @@ pub(super) mod isolated;
 mod lost_rounds;
 mod noise;
 mod observations;
-pub(super) mod overview;
+mod overview;
 mod plots;
 mod results;
 mod scenario;
 mod serving;
+pub(super) mod settings;
 pub(super) mod stopping;
 mod sweeps;
 
@@ -30,9 +31,9 @@ use super::{Report, labels};
 /// Creates the document.
 pub(super) fn document(report: &Report<'_>) -> Document {
     let plan = report.plan;
-    let description = [overview::transport(report)]
+    let description = [settings::transport(report)]
         .into_iter()
-        .chain(overview::settings(report));
+        .chain(settings::settings(report));
     let sections = sweeps::sections(report)
         .into_iter()
         .chain(serving::scaling(report))
@@ -107,7 +108,7 @@ fn facts(report: &Report<'_>) -> Vec<Fact> {
         Fact::new("verdict", &report.evaluation.comparisons.verdict),
         Fact::new("fabric", overview::fabric(summary.fabric.as_ref())),
     ];
-    let libraries = overview::libraries(report);
+    let libraries = settings::libraries(report);
     facts.extend(libraries.map(|text| Fact::new("library", text).detail(Detail::Detailed)));
     let pairs = environment.device_pairs.iter();
     facts.extend(pairs.map(|pair| Fact::new("devices", pair).detail(Detail::Detailed)));
