@@ -8,7 +8,7 @@ use crds::v1alpha1::MemoryKind;
 use super::buffers::Buffers;
 use super::endpoint_thread::{EndpointThread, receive_rejected};
 use super::receives::{self, ReceivePlan, Regions};
-use super::thread_memory::{MemoryReport, ThreadMemory};
+use super::thread_memory::{MemoryReport, ThreadMemory, case_failure};
 use crate::measure::{calling_thread, clock, cpu};
 use crate::memory::Memory;
 use crate::topology::Location;
@@ -165,13 +165,6 @@ fn open_transport<T: Transport>(config: &OpenConfig) -> Result<Opened<T>, Transp
     };
     // A failure that has nothing to do with waiting occurs again.
     open(&polled, Some(case_failure(refused.clone()))).map_err(|_| refused)
-}
-
-pub(super) fn case_failure(error: TransportError) -> CaseFailure {
-    CaseFailure {
-        reason: error.reason,
-        message: error.to_string(),
-    }
 }
 
 fn internal(operation: &'static str, message: String) -> TransportError {

@@ -7,10 +7,9 @@ use crds::v1alpha1::TransportSpec;
 
 use super::buffers::Buffers;
 use super::kind_facts::KindFacts;
-use super::open_thread::case_failure;
 use crate::memory::{Memory, MemoryError};
 use crate::topology::Location;
-use crate::transport::{Region, Transport};
+use crate::transport::{Region, Transport, TransportError};
 
 /// The memory of one layout before its registration.
 enum Planned {
@@ -132,5 +131,12 @@ impl<R: Region> RegisteredMemory<R> {
             report.failures.push(failure);
         }
         (regions, report)
+    }
+}
+
+pub(super) fn case_failure(error: TransportError) -> CaseFailure {
+    CaseFailure {
+        reason: error.reason,
+        message: error.to_string(),
     }
 }
