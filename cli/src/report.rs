@@ -21,6 +21,7 @@ pub mod text;
 
 use campaign::Evaluation;
 use campaign::plan::{Arm, HashedPlan};
+use campaign::summarize::CellView;
 use crds::v1alpha1::BenchmarkRun;
 
 pub use document::Document;
@@ -57,6 +58,16 @@ impl<'a> Report<'a> {
         let plan = self.plan;
         let arms = plan.arms.iter().enumerate();
         arms.filter(|(index, arm)| *index != plan.baseline && arm.control.is_none())
+    }
+
+    /// Results of all arms, by scenario, size and arm.
+    fn cells(&self) -> impl Iterator<Item = CellView<'a>> + use<'a> {
+        CellView::all(self.plan, &self.evaluation.summary.cells)
+    }
+
+    /// Results of all arms in the scenario with index `scenario`, by size and arm.
+    fn cells_of(&self, scenario: usize) -> impl Iterator<Item = CellView<'a>> + use<'a> {
+        self.cells().filter(move |view| view.cell.scenario == scenario)
     }
 
     /// Name of the arm with index `arm` in the plan.

@@ -4,7 +4,7 @@ use campaign::Evaluation;
 use campaign::distinct::distinct;
 use campaign::plan::HashedPlan;
 use campaign::stats::median_of;
-use campaign::summarize::CellSummary;
+use campaign::summarize::{CellSummary, CellView};
 use crds::v1alpha1::{CommandPattern, CommandTool, Metric};
 use serde::Serialize;
 use snafu::{Snafu, ensure};
@@ -138,22 +138,14 @@ impl Side {
     pub fn from_measured(plan: &HashedPlan, evaluation: &Evaluation) -> Self {
         let mut tools = Vec::new();
         let mut values = Vec::new();
-        for (index, scenario) in plan.scenarios.iter().enumerate() {
-            let Some(tool) = scenario.assignment.workload.tool() else {
-                continue;
-            };
-            tools.push((tool.kind, tool.pattern.cloned()));
-            let cells = evaluation
-                .summary
-                .cells
-                .iter()
-                .filter(|cell| cell.scenario == index);
-            for cell in cells {
-                let arm = plan.arms.get(cell.arm).filter(|arm| arm.control.is_none());
-                for (arm, metric) in arm
-                    .into_iter()
-                    .flat_map(|arm| METRICS.map(|metric| (arm, metric)))
-                {
+        for scenario in &plan.scenarios {
+            let tool = scenario.assignment.workload.tool();
+            tools.extend(tool.map(|tool| (tool.kind, tool.pattern.cloned())));
+        }
+        for view in CellView::all(plan, &evaluation.summary.cells) {
+            let CellView { scenario, arm, cell } = view;
+            if scenario.assignment.workload.tool().is_some() && !view.is_control() {
+                for metric in METRICS {
                     values.extend(cell.metric(metric).map(|summary| SideValue {
                         variant: arm.name.clone(),
                         scenario: Some(scenario.assignment.name.clone()),

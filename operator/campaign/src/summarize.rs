@@ -30,6 +30,7 @@ pub use validity::limits::{FLOOR_INTERFACE_NANOS, FLOOR_MEMORY_NANOS};
 pub(crate) use validity::section::SectionOutcome;
 pub use values::bounds::{BoundingResource, UpperBound};
 pub use values::cell::{CellSummary, ExclusiveMedians, InvalidCases};
+pub use values::cell_view::CellView;
 pub use values::cold::{SETUP_STEPS, SetupCostSummary, SetupStep};
 pub use values::disturbance::Disturbance;
 pub use values::flows::{FlowRate, FlowsSummary, ReceiverRate};
@@ -77,7 +78,11 @@ pub fn summarize(plan: &Plan, reports: &Reports, stopping: &Stopping) -> Summary
     let mut warnings = notes::records::warnings(plan, reports, &endpoints, &configurations, &progress);
     let sweeps = sweep::sweeps(plan, &cells);
     warnings.extend(fabric::log_lines::warnings(plan, reports));
-    warnings.extend(notes::warnings(plan, &cells, &sweeps));
+    warnings.extend(notes::warnings(
+        plan,
+        &CellView::all(plan, &cells).collect::<Vec<_>>(),
+        &sweeps,
+    ));
     Summary {
         blocks_done: progress.done,
         blocks_total: progress.total,

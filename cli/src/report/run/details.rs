@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use campaign::compare::metric_name;
 use campaign::format;
 use campaign::plan::PlannedScenario;
-use campaign::summarize::{CellSummary, METRICS};
+use campaign::summarize::{CellSummary, CellView, METRICS};
 use crds::quantity::Quantity;
 use crds::v1alpha1::Metric;
 
@@ -16,15 +16,13 @@ use crate::report::{Report, csv, labels};
 
 /// Table of the rates of each flow and each receiver in the many-to-many pattern; without rows for other patterns.
 pub(super) fn flows(report: &Report<'_>, index: usize) -> Table {
-    let cells = report.evaluation.summary.cells.iter();
-    let cells = cells.filter(|cell| cell.scenario == index);
-    let rows = cells.flat_map(|cell| {
+    let rows = report.cells_of(index).flat_map(|CellView { arm, cell, .. }| {
         let found = cell.flows.iter();
         found.flat_map(move |found| {
             let row = |from: String, to: u32, rate: f64| {
                 Row::new([
                     format::size(cell.size_bytes),
-                    report.arm_name(cell.arm).to_owned(),
+                    arm.name.clone(),
                     from,
                     format!("rank {to}"),
                     format::bytes_per_second(rate),
@@ -57,21 +55,16 @@ pub(super) fn flows(report: &Report<'_>, index: usize) -> Table {
 
 /// Table of the bytes that the initiators posted on each rail; without rows if there is a single rail.
 pub(super) fn rails(report: &Report<'_>, index: usize) -> Table {
-    let cells = report.evaluation.summary.cells.iter();
-    let has_several_rails =
-        |cell: &&CellSummary| cell.scenario == index && cell.counters.bytes_per_rail.len() > 1;
-    let cells: Vec<&CellSummary> = cells.filter(has_several_rails).collect();
-    let counted = cells.iter().map(|cell| cell.counters.bytes_per_rail.len());
+    let has_several_rails = |view: &CellView<'_>| view.cell.counters.bytes_per_rail.len() > 1;
+    let views: Vec<CellView<'_>> = report.cells_of(index).filter(has_several_rails).collect();
+    let counted = views.iter().map(|view| view.cell.counters.bytes_per_rail.len());
     let rails = counted.max().unwrap_or_default();
-    let rows = cells.iter().map(|cell| {
+    let rows = views.iter().map(|CellView { arm, cell, .. }| {
         let bytes = (0..rails).map(|rail| {
             let bytes = cell.counters.bytes_per_rail.get(rail);
             bytes.map_or_else(|| "not used".to_owned(), |bytes| format::bytes(*bytes))
         });
-        let start = [
-            format::size(cell.size_bytes),
-            report.arm_name(cell.arm).to_owned(),
-        ];
+        let start = [format::size(cell.size_bytes), arm.name.clone()];
         Row::new(start.into_iter().chain(bytes))
     });
     let columns = ["size", "arm"].map(str::to_owned).into_iter();
@@ -84,19 +77,15 @@ pub(super) fn rails(report: &Report<'_>, index: usize) -> Table {
 
 /// Table of every quantity of the catalogue that was measured, in its unit.
 pub(super) fn quantities(report: &Report<'_>, index: usize) -> Table {
-    let cells = report.evaluation.summary.cells.iter();
-    let cells = cells.filter(|cell| cell.scenario == index);
-    let measured: Vec<(&CellSummary, BTreeMap<Quantity, f64>)> =
-        cells.map(|cell| (cell, cell.values().collect())).collect();
+    let views = report.cells_of(index);
+    let measured: Vec<(CellView<'_>, BTreeMap<Quantity, f64>)> =
+        views.map(|view| (view, view.cell.values().collect())).collect();
     let shown = Quantity::ALL.into_iter();
     let shown: Vec<Quantity> = shown
         .filter(|quantity| measured.iter().any(|(_, values)| values.contains_key(quantity)))
         .collect();
-    let rows = measured.iter().map(|(cell, values)| {
-        let start = [
-            format::size(cell.size_bytes),
-            report.arm_name(cell.arm).to_owned(),
-        ];
+    let rows = measured.iter().map(|(CellView { arm, cell, .. }, values)| {
+        let start = [format::size(cell.size_bytes), arm.name.clone()];
         let values = shown.iter().map(|quantity| {
             let value = values.get(quantity);
             value.map_or_else(|| "-".to_owned(), |value| csv::value(*value))
@@ -114,8 +103,8 @@ pub(super) fn quantities(report: &Report<'_>, index: usize) -> Table {
 
 /// Whether any arm has a value of `metric` at any size of the scenario with index `index`.
 pub(super) fn has_values(report: &Report<'_>, index: usize, metric: Metric) -> bool {
-    let mut cells = report.evaluation.summary.cells.iter();
-    cells.any(|cell| cell.scenario == index && cell.metric(metric).is_some())
+    let mut views = report.cells_of(index);
+    views.any(|view| view.cell.metric(metric).is_some())
 }
 
 /// Tables of the changes in every metric that has values, or that the tool printed as 0, apart from the primary metric.
@@ -125,10 +114,10 @@ pub(super) fn other_metrics(
     scenario: &PlannedScenario,
 ) -> impl Iterator<Item = Table> {
     let is_shown = move |metric: &Metric| {
-        let mut cells = report.evaluation.summary.cells.iter();
+        let mut views = report.cells_of(index);
         *metric != scenario.primary
             && (has_values(report, index, *metric)
-                || cells.any(|cell| cell.scenario == index && cell.below_resolution.contains(metric)))
+                || views.any(|view| view.cell.below_resolution.contains(metric)))
     };
     let metrics = METRICS.into_iter().filter(is_shown);
     metrics.map(move |metric| changes(report, index, scenario, metric))

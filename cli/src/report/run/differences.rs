@@ -29,12 +29,10 @@ impl ArmDifference<'_> {
 /// Evidence about all differences between the arms and the baseline in the scenario with index `scenario`, in the order
 /// of the arms. Empty for arms that were not measured.
 pub(super) fn of_scenario<'a>(report: &Report<'a>, scenario: usize) -> Vec<ArmDifference<'a>> {
-    let cells = &report.evaluation.summary.cells;
     let arms = report.plan.arms.iter().enumerate();
     let of_arm = |(index, arm): (usize, &'a campaign::plan::Arm)| {
-        let mut measured = cells
-            .iter()
-            .filter(move |cell| (cell.scenario, cell.arm) == (scenario, index) && cell.cases > 0);
+        let cells = report.cells_of(scenario).map(|view| view.cell);
+        let mut measured = cells.filter(move |cell| cell.arm == index && cell.cases > 0);
         let differences = measured
             .next()
             .map_or(&[][..], |cell| cell.differences.as_slice());

@@ -191,14 +191,15 @@ fn rail(rail: &RailFacts) -> String {
 
 /// Table of the protocols that the libraries used; without rows if none reported them.
 fn protocols(report: &Report<'_>) -> Table {
-    let plan = report.plan;
-    let cells = report.evaluation.summary.cells.iter();
-    let used = cells.flat_map(|cell| cell.protocols.iter().map(move |protocol| (cell, protocol)));
-    let rows = used.map(|(cell, protocol)| {
+    let used = report.cells().flat_map(|view| {
+        let protocols = view.cell.protocols.iter();
+        protocols.map(move |protocol| (view, protocol))
+    });
+    let rows = used.map(|(view, protocol)| {
         Row::new([
-            plan.scenario_name(cell.scenario),
-            &format::size(cell.size_bytes),
-            report.arm_name(cell.arm),
+            view.scenario.assignment.name.as_str(),
+            &format::size(view.cell.size_bytes),
+            &view.arm.name,
             &protocol.function,
             &protocol.description,
             &protocol.lanes,

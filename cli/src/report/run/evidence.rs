@@ -48,10 +48,8 @@ fn of_arm(report: &Report<'_>, index: usize, arm: usize) -> Vec<Row> {
         return Vec::new();
     };
     let cells_of = |arm: usize| -> Vec<&CellSummary> {
-        let cells = report.evaluation.summary.cells.iter();
-        cells
-            .filter(|cell| (cell.scenario, cell.arm) == (index, arm) && cell.cases > 0)
-            .collect()
+        let cells = report.cells_of(index).map(|view| view.cell);
+        cells.filter(|cell| cell.arm == arm && cell.cases > 0).collect()
     };
     let all_sizes = cells_of(arm).len();
     let mut rows = Vec::new();

@@ -6,7 +6,7 @@ mod footprints;
 
 use campaign::format;
 use campaign::plan::Arm;
-use campaign::summarize::CellSummary;
+use campaign::summarize::{CellSummary, CellView};
 use crds::units::Size;
 use crds::v1alpha1::{CallCause, CallSection};
 use serde::Serialize;
@@ -63,8 +63,8 @@ pub(crate) struct Test<'a> {
 impl<'a> Test<'a> {
     /// Creates the test of `kind` with the results in `cell`. Returns `None` if the cell has no such test, or belongs to
     /// a control arm.
-    fn new(report: &Report<'a>, kind: TestKind, cell: &'a CellSummary) -> Option<Self> {
-        let plan = report.plan;
+    fn new(kind: TestKind, view: CellView<'a>) -> Option<Self> {
+        let cell = view.cell;
         let (section, cause, message) = match kind {
             TestKind::Calls => {
                 let call = cell.call.as_ref()?;
@@ -75,10 +75,10 @@ impl<'a> Test<'a> {
                 (footprint.section, footprint.cause, &footprint.message)
             }
         };
-        Some(Self {
+        (!view.is_control()).then(|| Self {
             cell,
-            arm: plan.arms.get(cell.arm).filter(|arm| arm.control.is_none())?,
-            scenario: &plan.scenarios.get(cell.scenario)?.assignment.name,
+            arm: view.arm,
+            scenario: &view.scenario.assignment.name,
             section,
             cause,
             message: message.as_deref(),
@@ -109,8 +109,7 @@ impl<'a> Test<'a> {
 
 /// Returns the tests of one kind in the whole run, by scenario, size and arm.
 pub(crate) fn tests<'a>(report: &Report<'a>, kind: TestKind) -> Vec<Test<'a>> {
-    let cells = report.evaluation.summary.cells.iter();
-    cells.filter_map(|cell| Test::new(report, kind, cell)).collect()
+    report.cells().filter_map(|view| Test::new(kind, view)).collect()
 }
 
 /// Number of tests in each section.

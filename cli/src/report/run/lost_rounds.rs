@@ -2,26 +2,24 @@
 //! cell without any valid round has its reason in the table of verdicts.
 
 use campaign::format;
-use campaign::summarize::CellSummary;
+use campaign::summarize::{CellSummary, CellView};
 
 use crate::report::{Report, labels};
 
 /// Describes the lost rounds of the scenario with index `index`, one text for each arm and problem.
 pub(super) fn of_scenario(report: &Report<'_>, index: usize) -> Vec<String> {
-    let mut groups: Vec<(usize, String, Vec<u64>)> = Vec::new();
-    let cells = report.evaluation.summary.cells.iter();
-    for cell in cells.filter(|cell| cell.scenario == index) {
+    let mut groups: Vec<(&str, String, Vec<u64>)> = Vec::new();
+    for CellView { arm, cell, .. } in report.cells_of(index) {
         let Some(loss) = loss(cell) else { continue };
         let known = groups
             .iter_mut()
-            .find(|(arm, text, _)| (*arm, text) == (cell.arm, &loss));
+            .find(|(name, text, _)| (*name, text) == (arm.name.as_str(), &loss));
         match known {
             Some((_, _, sizes)) => sizes.push(cell.size_bytes),
-            None => groups.push((cell.arm, loss, vec![cell.size_bytes])),
+            None => groups.push((&arm.name, loss, vec![cell.size_bytes])),
         }
     }
-    let describe = |(arm, loss, sizes): (usize, String, Vec<u64>)| {
-        let name = report.plan.arm_name(arm);
+    let describe = |(name, loss, sizes): (&str, String, Vec<u64>)| {
         format!("{name} at {}: {loss}", labels::sizes(&sizes))
     };
     groups.into_iter().map(describe).collect()

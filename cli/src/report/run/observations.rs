@@ -3,7 +3,7 @@
 
 use campaign::format;
 use campaign::stats::{Distribution, median_of};
-use campaign::summarize::{CellSummary, Directions, FlowsSummary, Serving};
+use campaign::summarize::{CellSummary, CellView, Directions, FlowsSummary, Serving};
 use crds::v1alpha1::{Metric, StepTimes};
 
 use crate::report::{Report, labels};
@@ -68,21 +68,18 @@ pub(super) struct Observation<'a> {
     /// Kind of the observation.
     pub kind: ObservationKind,
     /// The arm's results at the size.
-    pub cell: &'a CellSummary,
+    pub view: CellView<'a>,
     /// Observed values, formatted as text.
     pub text: String,
 }
 
 /// Returns the observations in the scenario with index `scenario`, by size and arm.
 pub(super) fn of_scenario<'a>(report: &Report<'a>, scenario: usize) -> Vec<Observation<'a>> {
-    let cells = report.evaluation.summary.cells.iter();
-    cells
-        .filter(|cell| cell.scenario == scenario)
-        .flat_map(of_cell)
-        .collect()
+    report.cells_of(scenario).flat_map(of_cell).collect()
 }
 
-fn of_cell(cell: &CellSummary) -> Vec<Observation<'_>> {
+fn of_cell(view: CellView<'_>) -> Vec<Observation<'_>> {
+    let cell = view.cell;
     let serving = cell.observations.serving.as_ref();
     let texts = [
         (ObservationKind::RoundTrip, round_trip(cell)),
@@ -108,7 +105,7 @@ fn of_cell(cell: &CellSummary) -> Vec<Observation<'_>> {
         .filter_map(|(kind, text)| {
             Some(Observation {
                 kind,
-                cell,
+                view,
                 text: text?,
             })
         })

@@ -103,8 +103,8 @@ fn by_size(report: &Report<'_>, index: usize, scenario: &PlannedScenario, metric
     for index_of_arm in 0..arms {
         let arm = arm_of(report, index_of_arm);
         let dodge = (high / low).powf(DODGE * (index_of_arm as f64 - middle));
-        let cells = report.evaluation.summary.cells.iter();
-        let cells = cells.filter(|cell| (cell.scenario, cell.arm) == (index, index_of_arm));
+        let cells = report.cells_of(index).map(|view| view.cell);
+        let cells = cells.filter(|cell| cell.arm == index_of_arm);
         let points = cells.filter_map(|cell| Some((cell.size_bytes, cell.metric(metric)?)));
         let points: Vec<_> = points
             .map(|(size, summary)| (SizeAxis::position(size) * dodge, summary))

@@ -2,8 +2,8 @@
 
 use campaign::compare::metric_name;
 use campaign::format;
-use campaign::plan::PlannedScenario;
-use campaign::summarize::CellSummary;
+use campaign::plan::{Arm, PlannedScenario};
+use campaign::summarize::{CellSummary, CellView};
 use campaign::workload::rules;
 use crds::v1alpha1::Metric;
 
@@ -21,6 +21,7 @@ const CHANGE: &str = "change";
 struct Results<'a> {
     report: &'a Report<'a>,
     scenario: &'a PlannedScenario,
+    arm: &'a Arm,
     cell: &'a CellSummary,
 }
 
@@ -207,14 +208,13 @@ fn share(share: Option<f64>) -> Option<String> {
 /// Table of the values of each arm at each size. Short formats omit control arms and arms without a valid round, and the
 /// whole table if the values have tables of their own: calls, footprints and parameter serving.
 pub(super) fn table(report: &Report<'_>, index: usize, scenario: &PlannedScenario) -> Table {
-    let plan = report.plan;
     let workload = &scenario.assignment.workload;
-    let cells = report.evaluation.summary.cells.iter();
-    let results: Vec<Results<'_>> = cells
-        .filter(|cell| cell.scenario == index)
-        .map(|cell| Results {
+    let results: Vec<Results<'_>> = report
+        .cells_of(index)
+        .map(|CellView { scenario, arm, cell }| Results {
             report,
             scenario,
+            arm,
             cell,
         })
         .collect();
@@ -225,16 +225,15 @@ pub(super) fn table(report: &Report<'_>, index: usize, scenario: &PlannedScenari
     };
     let columns: Vec<ValueColumn> = VALUES.into_iter().filter(has_values).collect();
     let rows = results.iter().map(|row| {
-        let arm = plan.arms.get(row.cell.arm);
-        let is_variant = arm.is_some_and(|arm| arm.control.is_none());
+        let is_variant = row.arm.control.is_none();
         let is_valid = !row.cell.valid_rounds.is_empty();
         let absent = if is_valid { "-" } else { "no valid case" };
         let values = columns
             .iter()
             .map(|(_, _, value, _)| value(*row).unwrap_or_else(|| absent.to_owned()));
-        let name = plan.arm_name(row.cell.arm);
+        let name = &row.arm.name;
         let invalid = row.cell.invalid_reason().unwrap_or_else(|| "none".to_owned());
-        let start = [format::size(row.cell.size_bytes), name.to_owned()].into_iter();
+        let start = [format::size(row.cell.size_bytes), name.clone()].into_iter();
         let detail = match is_variant && is_valid {
             true => Detail::Brief,
             false => Detail::Full,

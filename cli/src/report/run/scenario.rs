@@ -81,20 +81,15 @@ fn observed(report: &Report<'_>, index: usize, scenario: &PlannedScenario) -> Ta
     let rows = observations::of_scenario(report, index)
         .into_iter()
         .map(|observation| {
-            let arm = report.plan.arms.get(observation.cell.arm);
-            let name = report.plan.arm_name(observation.cell.arm);
+            let (name, cell) = (&observation.view.arm.name, observation.view.cell);
             let is_repeated = observation.kind == ObservationKind::RoundTrip && scenario.sizes.len() > 1;
-            let is_control = arm.is_none_or(|arm| arm.control.is_some());
-            let detail = match is_control || is_repeated {
+            let detail = match observation.view.is_control() || is_repeated {
                 true => Detail::Full,
                 false => Detail::Detailed,
             };
-            let (size, heading) = (
-                format::size(observation.cell.size_bytes),
-                observation.kind.heading(),
-            );
+            let (size, heading) = (format::size(cell.size_bytes), observation.kind.heading());
             let line = format!("{name} at {size}: {}", observation.text);
-            let cells = [size, name.to_owned(), heading.to_owned(), observation.text];
+            let cells = [size, name.clone(), heading.to_owned(), observation.text];
             Row::new(cells).detail(detail).line(heading, line)
         });
     let columns = ["size", "arm", "observation"].map(Column::new).into_iter();

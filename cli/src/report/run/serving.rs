@@ -5,7 +5,7 @@ mod workers;
 
 use campaign::format;
 use campaign::format::pluralized;
-use campaign::summarize::{CellSummary, Serving};
+use campaign::summarize::{CellSummary, CellView, Serving};
 
 use super::plots::{self, LatencyCurve};
 use crate::report::Report;
@@ -188,18 +188,12 @@ fn plot(arms: &[Curve<'_>]) -> Option<Plot> {
 /// Returns the curves of all scenarios with several worker counts, without control arms.
 fn curves<'a>(report: &Report<'a>) -> Vec<Curve<'a>> {
     let mut curves: Vec<Curve<'a>> = Vec::new();
-    for cell in &report.evaluation.summary.cells {
-        let Some(planned) = report.plan.scenarios.get(cell.scenario) else {
+    for view in report.cells().filter(|view| !view.is_control()) {
+        let CellView { scenario, cell, .. } = view;
+        let workload = &scenario.assignment.workload;
+        let (Some(name), [false, true]) = (&scenario.several_counts, workload.measuring_sides()) else {
             continue;
         };
-        let workload = &planned.assignment.workload;
-        let (Some(name), [false, true]) = (&planned.several_counts, workload.measuring_sides()) else {
-            continue;
-        };
-        let arm = report.plan.arms.get(cell.arm);
-        if arm.is_none_or(|arm| arm.control.is_some()) {
-            continue;
-        }
         let point = Point {
             workers: workload.threads() * report.plan.many_to_many.map_or(1, |pattern| pattern.receivers),
             cell,

@@ -10,16 +10,16 @@ mod serving;
 mod sweep;
 mod windows;
 
-use super::values::cell::CellSummary;
+use super::values::cell_view::CellView;
 use super::values::sweep::SweepSummary;
 use crate::plan::Plan;
 
 /// Warnings about the results in `cells` and `sweeps`.
-pub(super) fn warnings(plan: &Plan, cells: &[CellSummary], sweeps: &[SweepSummary]) -> Vec<String> {
-    let mut warnings = calls::warnings(plan, cells);
-    warnings.extend(disturbance::warnings(plan, cells));
-    warnings.extend(footprint::warnings(plan, cells));
-    warnings.extend(serving::warnings(plan, cells));
+pub(super) fn warnings(plan: &Plan, cells: &[CellView<'_>], sweeps: &[SweepSummary]) -> Vec<String> {
+    let mut warnings = calls::warnings(cells);
+    warnings.extend(disturbance::warnings(cells));
+    warnings.extend(footprint::warnings(cells));
+    warnings.extend(serving::warnings(cells));
     warnings.extend(sweep::warnings(plan, cells, sweeps));
     warnings
 }

@@ -2,6 +2,7 @@
 
 pub(super) mod bounds;
 pub(super) mod cell;
+pub(super) mod cell_view;
 pub(super) mod cold;
 pub(super) mod disturbance;
 pub(super) mod flows;

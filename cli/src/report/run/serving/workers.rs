@@ -41,14 +41,12 @@ fn lag_cells(worker: &ServingWorker) -> [String; 7] {
 /// the largest mean lag; they omit control arms.
 pub(crate) fn table(report: &Report<'_>, scenario: usize) -> Table {
     let (mut rows, mut notes) = (Vec::new(), Vec::new());
-    let cells = report.evaluation.summary.cells.iter();
-    for cell in cells.filter(|cell| cell.scenario == scenario) {
+    for view in report.cells_of(scenario) {
+        let cell = view.cell;
         let Some(serving) = &cell.observations.serving else {
             continue;
         };
-        let arm = report.plan.arms.get(cell.arm);
-        let is_control = arm.is_none_or(|arm| arm.control.is_some());
-        let (name, size) = (report.arm_name(cell.arm), format::size(cell.size_bytes));
+        let (name, size) = (&view.arm.name, format::size(cell.size_bytes));
         let stalest: Vec<usize> = stalest(&serving.workers)
             .iter()
             .map(|(number, _)| *number)
@@ -62,13 +60,13 @@ pub(crate) fn table(report: &Report<'_>, scenario: usize) -> Table {
                 .chain(counts.map(|count| count.to_string()))
                 .chain(lag_cells(worker))
                 .chain([worker.torn.to_string(), lost]);
-            let detail = match !is_control && stalest.contains(&number) {
+            let detail = match !view.is_control() && stalest.contains(&number) {
                 true => Detail::Brief,
                 false => Detail::Full,
             };
             rows.push(Row::new(cells).detail(detail));
         }
-        if !is_control && serving.workers.len() > MAX_WORKERS {
+        if !view.is_control() && serving.workers.len() > MAX_WORKERS {
             let text = format!(
                 "{name} at {size}: text and Markdown contain the {MAX_WORKERS} of {} workers with the largest mean lag, HTML and \
                  JSON all of them.",

@@ -4,8 +4,7 @@ use crds::v1alpha1::RpcPayload;
 
 use super::prefix::prefix;
 use crate::format;
-use crate::plan::Plan;
-use crate::summarize::values::cell::CellSummary;
+use crate::summarize::values::cell_view::CellView;
 
 /// Mean in nanoseconds below which the deviation is not reported, because it results mainly from reading the clock.
 const MIN_DEVIATING_NANOS: f64 = 1000.0;
@@ -19,11 +18,11 @@ const MIN_SCALING_BYTES: u64 = 64 * 1024;
 const MAX_GROWTH_BYTES: u64 = 1024 * 1024;
 
 /// Warnings about calls below the clock, inconsistent calls, times that grow faster than the payload, and growing memory.
-pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
+pub(super) fn warnings(cells: &[CellView<'_>]) -> Vec<String> {
     let mut warnings = Vec::new();
-    for cell in cells {
-        let Some(call) = &cell.call else { continue };
-        let Some(prefix) = prefix(plan, cell, call.payload.name()) else {
+    for view in cells {
+        let Some(call) = &view.cell.call else { continue };
+        let Some(prefix) = prefix(view, call.payload.name()) else {
             continue;
         };
         if let Some(clock) = call.below_clock_nanos() {
@@ -55,12 +54,11 @@ pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
                 format::bytes(growth)
             ));
         }
-        if let Some((smaller, payload, ratio)) = superlinear_growth(plan, cell, cells) {
-            let scenario = plan.scenarios.get(smaller.scenario);
-            let scenario = scenario.filter(|_| smaller.scenario != cell.scenario);
-            let scenario = scenario.map_or_else(String::new, |scenario| {
-                format!(" in scenario {}", scenario.assignment.name)
-            });
+        if let Some((smaller, payload, ratio)) = superlinear_growth(view, cells) {
+            let scenario = match smaller.cell.scenario == view.cell.scenario {
+                true => String::new(),
+                false => format!(" in scenario {}", smaller.scenario.assignment.name),
+            };
             warnings.push(format!(
                 "{prefix}: the time per byte is {ratio:.1} times that of {}{scenario}",
                 payload.name()
@@ -72,28 +70,28 @@ pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
 
 /// Result of the same arm with the next smaller payload, that payload, and the ratio of the times per byte, if this ratio
 /// is too large. The payloads may be in different scenarios, if their calls have the same pattern and the same number of
-/// hops, and use the same kind of memory. If several scenarios have the next smaller payload, the one of `cell` is preferred.
-fn superlinear_growth<'a>(
-    plan: &Plan,
-    cell: &CellSummary,
-    cells: &'a [CellSummary],
-) -> Option<(&'a CellSummary, RpcPayload, f64)> {
-    let kind = |cell: &CellSummary| {
-        let scenario = plan.scenarios.get(cell.scenario)?;
-        let memory = (scenario.assignment.memory, scenario.assignment.workload.gpu());
-        let call = cell.call.as_ref()?;
-        Some((cell.arm, call.pattern, call.hops, memory))
+/// hops, and use the same kind of memory. If several scenarios have the next smaller payload, the one of `view` is preferred.
+fn superlinear_growth<'a, 'b>(
+    view: &CellView<'a>,
+    views: &'b [CellView<'a>],
+) -> Option<(&'b CellView<'a>, RpcPayload, f64)> {
+    let kind = |view: &CellView<'_>| {
+        let call = view.cell.call.as_ref()?;
+        let assignment = &view.scenario.assignment;
+        let memory = (assignment.memory, assignment.workload.gpu());
+        Some((view.cell.arm, call.pattern, call.hops, memory))
     };
-    let mean = |cell: &CellSummary| Some(cell.call.as_ref()?.moments_of_calls()?.mean_nanos);
-    let smaller = cells.iter().filter(|other| {
-        (MIN_SCALING_BYTES..cell.size_bytes).contains(&other.size_bytes)
-            && kind(other) == kind(cell)
+    let mean = |view: &CellView<'_>| Some(view.cell.call.as_ref()?.moments_of_calls()?.mean_nanos);
+    let smaller = views.iter().filter(|other| {
+        (MIN_SCALING_BYTES..view.cell.size_bytes).contains(&other.cell.size_bytes)
+            && kind(other) == kind(view)
             && mean(other).is_some_and(|mean| mean > 0.0)
     });
-    let smaller = smaller.max_by_key(|other| (other.size_bytes, other.scenario == cell.scenario))?;
-    let growth = mean(cell)? / mean(smaller)?;
-    let ratio = growth * smaller.size_bytes as f64 / cell.size_bytes as f64;
-    (ratio > MAX_SCALING_RATIO).then_some((smaller, smaller.call.as_ref()?.payload, ratio))
+    let smaller =
+        smaller.max_by_key(|other| (other.cell.size_bytes, other.cell.scenario == view.cell.scenario))?;
+    let growth = mean(view)? / mean(smaller)?;
+    let ratio = growth * smaller.cell.size_bytes as f64 / view.cell.size_bytes as f64;
+    (ratio > MAX_SCALING_RATIO).then_some((smaller, smaller.cell.call.as_ref()?.payload, ratio))
 }
 
 #[cfg(test)]
@@ -103,6 +101,7 @@ mod tests {
     use super::*;
     use crate::fixture::run_from_yaml;
     use crate::plan::HashedPlan;
+    use crate::summarize::values::cell::CellSummary;
     use crate::validate::validate;
     use crate::workload::rpc::summary::{CallSummary, Moments};
 
@@ -149,6 +148,10 @@ mod tests {
         }
     }
 
+    fn of_cells(plan: &HashedPlan, cells: &[CellSummary]) -> Vec<String> {
+        warnings(&CellView::all(plan, cells).collect::<Vec<_>>())
+    }
+
     #[test]
     fn time_per_byte_is_compared_with_the_next_smaller_payload() {
         let plan = plan();
@@ -159,10 +162,10 @@ mod tests {
                 cell(SMALL, RpcPayload::LargeTensor, 1, mean),
             ]
         };
-        assert_eq!(warnings(&plan, &cells(5000.0)), [""; 0]);
+        assert_eq!(of_cells(&plan, &cells(5000.0)), [""; 0]);
         // The time of small payloads does not depend on their size, so there is no warning about `MediumTensor`.
         assert_eq!(
-            warnings(&plan, &cells(8000.0)),
+            of_cells(&plan, &cells(8000.0)),
             ["small large_tensor: arm \"a\": the time per byte is 2.0 times that of medium_tensor"]
         );
     }
@@ -181,7 +184,7 @@ mod tests {
             cell(SMALL, RpcPayload::LargeTensor, 1, 8000.0),
         ];
         assert_eq!(
-            warnings(&plan(), &cells),
+            of_cells(&plan(), &cells),
             [
                 "small medium_tensor: arm \"a\": the calls take less time than one reading of the clock, 20 ns, so their times \
                  are mainly those of the clock, and changes between them and other arms are only bounds"
@@ -199,7 +202,7 @@ mod tests {
             cell(DEVICE, RpcPayload::LargeTensor, 1, 8000.0),
         ];
         assert_eq!(
-            warnings(&plan, &cells),
+            of_cells(&plan, &cells),
             [
                 "large large_tensor: arm \"a\": the time per byte is 2.0 times that of medium_tensor in scenario small"
             ]
@@ -207,7 +210,7 @@ mod tests {
         // The scenario of the larger payload is preferred.
         let [small, large, ..] = cells;
         let own = cell(LARGE, RpcPayload::MediumTensor, 1, 2000.0);
-        assert_eq!(warnings(&plan, &[own, small, large]), [""; 0]);
+        assert_eq!(of_cells(&plan, &[own, small, large]), [""; 0]);
     }
 
     #[test]
@@ -220,7 +223,7 @@ mod tests {
             cell
         };
         let smaller = cell(SMALL, RpcPayload::MediumTensor, 1, 10_000.0);
-        assert_eq!(warnings(&plan, &[smaller.clone(), deviating(LOAD)]), [""; 0]);
-        assert_eq!(warnings(&plan, &[smaller, deviating(LARGE)]).len(), 2);
+        assert_eq!(of_cells(&plan, &[smaller.clone(), deviating(LOAD)]), [""; 0]);
+        assert_eq!(of_cells(&plan, &[smaller, deviating(LARGE)]).len(), 2);
     }
 }

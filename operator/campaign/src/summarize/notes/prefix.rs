@@ -3,20 +3,15 @@
 use std::fmt::Display;
 
 use crate::format;
-use crate::plan::Plan;
-use crate::summarize::values::cell::CellSummary;
+use crate::summarize::values::cell_view::CellView;
 
-/// Start of a warning about `cell`, which `position` describes within its scenario; `None` for a control.
-pub(super) fn prefix(plan: &Plan, cell: &CellSummary, position: impl Display) -> Option<String> {
-    let scenario = plan.scenarios.get(cell.scenario)?;
-    let arm = plan.arms.get(cell.arm).filter(|arm| arm.control.is_none())?;
-    Some(format!(
-        "{} {position}: arm \"{}\"",
-        scenario.assignment.name, arm.name
-    ))
+/// Start of a warning about `view`, which `position` describes within its scenario; `None` for a control.
+pub(super) fn prefix(view: &CellView<'_>, position: impl Display) -> Option<String> {
+    let (scenario, arm) = (&view.scenario.assignment.name, &view.arm.name);
+    (!view.is_control()).then(|| format!("{scenario} {position}: arm \"{arm}\""))
 }
 
-/// Start of a warning about `cell` that names its size; `None` for a control.
-pub(super) fn prefix_with_size(plan: &Plan, cell: &CellSummary) -> Option<String> {
-    prefix(plan, cell, format_args!("at {}", format::size(cell.size_bytes)))
+/// Start of a warning about `view` that names its size; `None` for a control.
+pub(super) fn prefix_with_size(view: &CellView<'_>) -> Option<String> {
+    prefix(view, format_args!("at {}", format::size(view.cell.size_bytes)))
 }

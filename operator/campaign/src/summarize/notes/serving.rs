@@ -2,20 +2,19 @@
 
 use super::prefix::prefix_with_size;
 use crate::format;
-use crate::plan::Plan;
-use crate::summarize::values::cell::CellSummary;
+use crate::summarize::values::cell_view::CellView;
 
 /// Share of the due versions below which a trainer is reported as late.
 const MIN_PUBLISHED_SHARE: f64 = 0.9;
 
 /// Warnings about workers without a version, late trainers, and push times that are based on few versions.
-pub(super) fn warnings(plan: &Plan, cells: &[CellSummary]) -> Vec<String> {
+pub(super) fn warnings(cells: &[CellView<'_>]) -> Vec<String> {
     let mut warnings = Vec::new();
-    for cell in cells {
-        let Some(serving) = &cell.observations.serving else {
+    for view in cells {
+        let Some(serving) = &view.cell.observations.serving else {
             continue;
         };
-        let Some(prefix) = prefix_with_size(plan, cell) else {
+        let Some(prefix) = prefix_with_size(view) else {
             continue;
         };
         let without = serving.workers_without_version();

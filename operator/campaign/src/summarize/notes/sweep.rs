@@ -4,7 +4,7 @@ use crds::assignment::Extent;
 
 use crate::format;
 use crate::plan::{Plan, PlannedScenario};
-use crate::summarize::values::cell::CellSummary;
+use crate::summarize::values::cell_view::CellView;
 use crate::summarize::values::sweep::{Knee, SweepSummary};
 use crate::workload::rules;
 
@@ -13,7 +13,7 @@ use crate::workload::rules;
 const MIN_WINDOW_RATIO: f64 = 100.0;
 
 /// Warnings about `sweeps`, which were computed from `cells`.
-pub(super) fn warnings(plan: &Plan, cells: &[CellSummary], sweeps: &[SweepSummary]) -> Vec<String> {
+pub(super) fn warnings(plan: &Plan, cells: &[CellView<'_>], sweeps: &[SweepSummary]) -> Vec<String> {
     let of_arms = sweeps.iter().flat_map(|sweep| {
         let short = short_windows(plan, cells, sweep);
         short.into_iter().chain(not_monotonic(plan, sweep))
@@ -25,14 +25,13 @@ pub(super) fn warnings(plan: &Plan, cells: &[CellSummary], sweeps: &[SweepSummar
 }
 
 /// Warns about windows that are too short for the latency of the arm.
-fn short_windows(plan: &Plan, cells: &[CellSummary], sweep: &SweepSummary) -> Option<String> {
+fn short_windows(plan: &Plan, cells: &[CellView<'_>], sweep: &SweepSummary) -> Option<String> {
     let point = sweep.points.first()?;
-    let planned = scenario(plan, sweep)?;
     let key = (point.scenario, sweep.size_bytes, sweep.arm);
-    let cell = cells
+    let view = cells
         .iter()
-        .find(|cell| (cell.scenario, cell.size_bytes, cell.arm) == key)?;
-    let workload = &planned.assignment.workload;
+        .find(|view| (view.cell.scenario, view.cell.size_bytes, view.cell.arm) == key)?;
+    let (cell, workload) = (view.cell, &view.scenario.assignment.workload);
     let window = match workload.measured() {
         Extent::DurationNanos(nanos) => nanos as f64,
         _ => f64::from(cell.iterations?) * 1e9 / f64::from(point.rate),
