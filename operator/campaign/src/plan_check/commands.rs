@@ -37,6 +37,5 @@ pub(super) fn check(plan: &Plan, notes: &mut Notes) {
 /// Whether an argument of the client contains the address of the server for `arm`, whose arguments replace a placeholder.
 fn names_server(tool: &Tool<'_>, arm: &Arm) -> bool {
     let has_arguments = tool.client.iter().any(|argument| argument == template::ARGUMENTS);
-    template::contains(tool.client, "server")
-        || has_arguments && template::contains(&arm.arguments, "server")
+    template::contains(tool.client, "server") || has_arguments && template::contains(&arm.arguments, "server")
 }
