@@ -325,7 +325,7 @@ fn placement(question: &Question, lines: &mut Vec<String>) {
             _ => "one `--worker HOST` for each",
         };
         lines.push(format!(
-            "    # Replace this with the number of your nodes ({source}). More than 38 need several runs."
+            "    # Replace this with the number of your nodes ({source}). `plan` refuses more than fit."
         ));
     }
     lines.push(format!("    workers: {}", workers(question)));
