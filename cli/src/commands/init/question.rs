@@ -29,7 +29,7 @@ pub(super) struct Flags {
     /// arguments, set this twice. A command with neither {port} nor {server} is a client without a server.
     #[arg(long, value_name = "COMMAND", conflicts_with = "inject")]
     pub(super) command: Vec<String>,
-    /// Number of machines of which every pair is measured, to find the slow ones. all: you enter the number in the file.
+    /// Number of machines. Every pair of them is measured, to find the slow ones. all: you enter the number in the file.
     #[arg(long, value_name = "all|COUNT")]
     pub(super) nodes: Option<String>,
     /// Library that transfers the data: tcp, shm, efa or another provider of libfabric; ucx, nixl, verbs or loopback.
@@ -104,7 +104,7 @@ pub(super) enum Transport {
     Loopback,
 }
 
-/// Number of machines of which every pair is measured.
+/// Number of machines whose pairs are all measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Nodes {
     All,
