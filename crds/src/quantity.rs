@@ -1,5 +1,6 @@
-//! Catalogue of the quantities that are measured for each arm at each size. The status, Prometheus metrics, CSV and JSON
-//! reports and the documentation list what this catalogue contains.
+//! Catalogue of the quantities that are measured for each arm at each size, and of the observations from which some of them
+//! are computed. Records, the status, Prometheus metrics, CSV and JSON reports, dashboards and the documentation list what
+//! this catalogue contains.
 
 mod catalogue;
 mod values;
@@ -10,7 +11,7 @@ use std::sync::LazyLock;
 
 use serde::Serialize;
 
-pub use catalogue::Quantity;
+pub use catalogue::{Observation, Quantity};
 pub use values::Values;
 
 /// Names of all quantities, in the order of the catalogue.
@@ -39,8 +40,51 @@ pub struct Definition {
     pub priority: Priority,
     /// Prometheus metric that contains its values.
     pub series: Series,
+    /// Observation of which it is a statistic; `None` if it is computed from other fields of the records.
+    pub source: Option<Source>,
     /// What is measured, as a phrase.
     pub help: &'static str,
+}
+
+/// Definition of an observation.
+#[derive(Clone, Copy, Debug)]
+pub struct ObservationDefinition {
+    /// How its values are combined.
+    pub combination: Combination,
+    /// Field of a worker's posts in a record, as a path with `/`.
+    pub field: &'static str,
+    /// What is observed, as a phrase.
+    pub help: &'static str,
+}
+
+/// How the values of an observation are combined over threads, and over the pairs and rounds of an arm at a size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Combination {
+    /// The durations of all threads, pairs and rounds are one distribution.
+    Distribution,
+    /// One time for each thread, in nanoseconds. The longest one counts for a pair, the median of its pairs for a round,
+    /// and the median of its rounds for an arm.
+    LongestThread,
+}
+
+/// Statistic of an observation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The observation.
+    pub observation: Observation,
+    /// The statistic.
+    pub statistic: Statistic,
+}
+
+/// Statistic of the values of an observation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statistic {
+    /// Median.
+    Median,
+    /// 99th percentile, unless there are so few samples that it would be the maximum.
+    P99,
+    /// Maximum.
+    Max,
 }
 
 /// Unit of a quantity.
@@ -172,6 +216,19 @@ mod tests {
                 Unit::Count => "",
             };
             assert!(quantity.name().ends_with(suffix), "{quantity}");
+        }
+    }
+
+    #[test]
+    fn every_observation_is_the_source_of_a_quantity() {
+        for observation in Observation::ALL {
+            let mut sources = Quantity::ALL
+                .iter()
+                .filter_map(|quantity| quantity.definition().source);
+            assert!(
+                sources.any(|source| source.observation == observation),
+                "{observation:?}"
+            );
         }
     }
 

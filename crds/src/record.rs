@@ -16,14 +16,15 @@ mod environment;
 mod hardware;
 mod line;
 mod line_rate;
+mod observations;
 mod serving;
 
 use serde::{Deserialize, Serialize};
 
 pub use case::{
     CallReport, CaseFailure, CaseRecord, CaseResult, CommandReport, ExclusiveQuantiles, FailureReason,
-    FootprintReport, IntegrityReport, InterfaceDelta, Measurement, Mismatch, OpenLoopReport, PingReport,
-    Posted, PostingCounters, PrintedRange, SideReport, Simultaneous, SoftwareDevice,
+    FootprintReport, IntegrityReport, InterfaceDelta, Measurement, Mismatch, OpenLoopReport, Posted,
+    PostingCounters, PrintedRange, SideReport, Simultaneous, SoftwareDevice,
 };
 pub use claim::{ClaimRecord, ClaimedDevice};
 pub use command_log::{CommandLog, CommandProgram, LogLine, LogLineKind, LogStream};
@@ -40,6 +41,7 @@ pub use environment::{
 pub use hardware::{GpuClocks, HardwareFacts, NicFacts, RdmaCoreFacts};
 pub use line::{Chain, ChainWriter, LineError, MAX_LINE_BYTES, hex};
 pub use line_rate::LINE_RATE_TOLERANCE;
+pub use observations::{Observations, Observed};
 pub use serving::{DatagramReport, OriginalStaleness, PostedStaleness, ServingReport, WorkerReport};
 
 use crate::assignment::AttemptIdentity;

@@ -35,6 +35,7 @@ mod geometry;
 mod inbox;
 mod incoming;
 mod isolated;
+mod observed;
 mod outgoing;
 mod parameter_serving;
 mod phases;

@@ -1,6 +1,6 @@
 //! The Transfer Engine Benchmark scenario, over UCX and libfabric.
 
-use crds::quantity::Quantity;
+use crds::quantity::{Observation, Quantity};
 use crds::record::{CaseRecord, CaseResult, Posted};
 use crds::v1alpha1::{ArmResult, FabricProof, MemoryKind};
 
@@ -122,7 +122,12 @@ fn mix_reads_back_what_it_writes_in_shared_memory() {
     }
     for case in stored.cases() {
         if let Some(posted) = initiator_posts(case) {
-            let reads = posted.read_back.as_ref().unwrap().histogram.count();
+            let reads = posted
+                .observations
+                .distribution(Observation::ReadBack)
+                .unwrap()
+                .histogram
+                .count();
             assert_eq!(2 * reads, posted.operations);
         }
     }

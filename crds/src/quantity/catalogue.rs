@@ -1,10 +1,12 @@
-//! The catalogue: each quantity with its definition, in the order of reports.
+//! The catalogue: each quantity with its definition, in the order of reports, and each observation of a worker from which
+//! quantities are computed.
 
-use super::{Definition, Priority, Series, Unit};
+use super::{Combination, Definition, ObservationDefinition, Priority, Series, Source, Statistic, Unit};
 
 /// Defines the enum, the list of its variants and their definitions from one row for each quantity.
 macro_rules! quantities {
-    ($($(#[doc = $help:literal])+ $name:ident: $unit:ident, $priority:ident, $metric:literal $label:literal;)+) => {
+    ($($(#[doc = $help:literal])+ $name:ident: $unit:ident, $priority:ident, $metric:literal $label:literal
+        $(, $statistic:ident of $observation:ident)?;)+) => {
         /// Quantity that is measured for each arm at each size.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Quantity {
@@ -22,12 +24,69 @@ macro_rules! quantities {
                         unit: Unit::$unit,
                         priority: Priority::$priority,
                         series: Series { metric: $metric, label: $label },
+                        source: source!($($statistic of $observation)?),
                         help: concat!($($help),+).trim_ascii_start(),
                     },)+
                 }
             }
         }
     };
+}
+
+/// The source of a quantity that is a statistic of an observation.
+macro_rules! source {
+    () => {
+        None
+    };
+    ($statistic:ident of $observation:ident) => {
+        Some(Source {
+            observation: Observation::$observation,
+            statistic: Statistic::$statistic,
+        })
+    };
+}
+
+/// Defines the enum of observations from one row for each of them.
+macro_rules! observations {
+    ($($(#[doc = $help:literal])+ $name:ident: $combination:ident, $field:literal;)+) => {
+        /// What a worker observes in a case in addition to its operations and their latencies.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+        #[serde(rename_all = "camelCase")]
+        pub enum Observation {
+            $($(#[doc = $help])+ $name,)+
+        }
+
+        impl Observation {
+            /// All observations, in the order in which records contain them.
+            pub const ALL: [Self; [$(stringify!($name)),+].len()] = [$(Self::$name),+];
+
+            /// Returns the definition of the observation.
+            pub const fn definition(self) -> ObservationDefinition {
+                match self {
+                    $(Self::$name => ObservationDefinition {
+                        combination: Combination::$combination,
+                        field: $field,
+                        help: concat!($($help),+).trim_ascii_start(),
+                    },)+
+                }
+            }
+        }
+    };
+}
+
+observations! {
+    /// time from the local completion of a transfer to the completion of the flush that follows it. Unset if no flushes
+    /// follow the transfers, or if the library has no flush operation
+    Flush: Distribution, "flush";
+    /// round-trip times of 8-byte pings before the transfers, while the fabric is idle. One ping is in flight at a time
+    PingIdle: Distribution, "ping/idle";
+    /// round-trip times of 8-byte pings during the transfers
+    PingLoaded: Distribution, "ping/loaded";
+    /// latency of the reads in a workload that reads back what it has written. `latency` contains both reads and writes
+    ReadBack: Distribution, "readBack";
+    /// time from the first post of the first burst of the warm-up to the completion of the last transfer in this burst,
+    /// in nanoseconds. If there are several threads, this is the longest of their times
+    FirstBurst: LongestThread, "firstBurstNanos";
 }
 
 quantities! {
@@ -69,15 +128,15 @@ quantities! {
     DirectionsBalancePpm: Ppm, Detail, "direction_balance_ratio" "";
     /// median time from the local completion of a largeArray message to the completion of the flush that
     /// follows it; omitted if the library has no flush operation
-    FlushP50Nanos: Nanos, Detail, "flush_seconds" "0.5";
+    FlushP50Nanos: Nanos, Detail, "flush_seconds" "0.5", Median of Flush;
     /// longest flush
-    FlushMaxNanos: Nanos, Detail, "flush_seconds" "1";
+    FlushMaxNanos: Nanos, Detail, "flush_seconds" "1", Max of Flush;
     /// 99th percentile of the round-trip times of streamingDuplex pings while the fabric is idle; omitted
     /// if there are too few samples
-    PingIdleP99Nanos: Nanos, Detail, "ping_p99_seconds" "idle";
+    PingIdleP99Nanos: Nanos, Detail, "ping_p99_seconds" "idle", P99 of PingIdle;
     /// 99th percentile of the round-trip times of streamingDuplex pings while messages are in flight in
     /// both directions
-    PingLoadedP99Nanos: Nanos, Detail, "ping_p99_seconds" "loaded";
+    PingLoadedP99Nanos: Nanos, Detail, "ping_p99_seconds" "loaded", P99 of PingLoaded;
     /// head-of-line blocking: 99th percentile of the pings during messages divided by that on the idle fabric
     PingBlockingPpm: Ppm, Detail, "ping_blocking_ratio" "";
     /// mean time of a sample of calls
@@ -138,11 +197,11 @@ quantities! {
     FlowsFairnessPpm: Ppm, Detail, "flow_fairness_ratio" "";
     /// median latency, from post to completion, of the reads of segmentTransfer if its workload is Mix; the
     /// latency percentiles of the arm include both reads and writes
-    ReadBackP50Nanos: Nanos, Detail, "read_back_seconds" "0.5";
+    ReadBackP50Nanos: Nanos, Detail, "read_back_seconds" "0.5", Median of ReadBack;
     /// 99th percentile of the latency of these reads; omitted if there are too few samples
-    ReadBackP99Nanos: Nanos, Detail, "read_back_seconds" "0.99";
+    ReadBackP99Nanos: Nanos, Detail, "read_back_seconds" "0.99", P99 of ReadBack;
     /// duration of the first warm-up batch of a segmentTransfer case: median over all rounds
-    FirstBatchNanos: Nanos, Detail, "first_batch_seconds" "";
+    FirstBatchNanos: Nanos, Detail, "first_batch_seconds" "", Median of FirstBurst;
     /// workers of the trainer in parameterServing
     ServingWorkers: Count, Detail, "serving_workers" "";
     /// workers in parameterServing that had no version at any step of at least one valid case; the lags

@@ -16,10 +16,11 @@ pub use footprint::FootprintReport;
 pub use integrity::{IntegrityReport, Mismatch};
 pub use interface::{InterfaceDelta, SoftwareDevice};
 
-use super::{CpuContention, Durations, ServingReport};
+use super::{CpuContention, Observations, ServingReport};
 use crate::assignment::{Pass, Workload};
 use crate::histogram::Histogram;
 use crate::omitted::is_zero;
+use crate::quantity::Observation;
 
 /// Result of a case on one pair of workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -165,13 +166,6 @@ pub struct Posted {
     /// Start times of the transfers or samples in an open loop. Unset for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_loop: Option<OpenLoopReport>,
-    /// Time from the local completion of a transfer to the completion of the flush that follows it. Unset if no flushes
-    /// follow the transfers, or if the library has no flush operation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub flush: Option<Durations>,
-    /// Round-trip times of pings. Unset if this worker sends none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ping: Option<PingReport>,
     /// Values specific to calls. Unset for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<CallReport>,
@@ -187,15 +181,9 @@ pub struct Posted {
     /// transfers before and after this window. Unset for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simultaneous: Option<Simultaneous>,
-    /// Latency of the reads in a workload that reads back what it has written. `latency` contains both reads and
-    /// writes. Unset for other workloads.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read_back: Option<Durations>,
-    /// Time from the first post of the first burst of the warm-up to the completion of the last transfer in this burst,
-    /// in nanoseconds. If there are several threads, this is the longest of their times. Unset unless the workload has
-    /// segments.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_burst_nanos: Option<u64>,
+    /// Other observations of the workload.
+    #[serde(flatten)]
+    pub observations: Observations,
 }
 
 /// Values specific to calls between isolated processes.
@@ -227,6 +215,17 @@ impl Posted {
         }
     }
 
+    /// Number of pings.
+    pub fn pings(&self) -> u64 {
+        let pings = [Observation::PingIdle, Observation::PingLoaded];
+        let pings = pings.map(|state| self.observations.distribution(state));
+        pings
+            .into_iter()
+            .flatten()
+            .map(|pings| pings.histogram.count())
+            .sum()
+    }
+
     /// Payload bytes per second, if above 0.
     pub fn payload_rate(&self) -> Option<f64> {
         let (_, payload_bytes, elapsed_nanos) = self.timed();
@@ -253,17 +252,6 @@ pub struct Simultaneous {
     pub lead_nanos: u64,
     /// Time from the end of the last window to the last completion, in nanoseconds.
     pub tail_nanos: u64,
-}
-
-/// Round-trip times of 8-byte pings. One ping is in flight at a time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct PingReport {
-    /// Round-trip times before the transfers, while the fabric is idle.
-    pub idle: Durations,
-    /// Round-trip times during the transfers.
-    pub loaded: Durations,
 }
 
 /// Start times of the transfers or samples in an open loop.

@@ -5,9 +5,11 @@
 //! message waits behind the transfers (head-of-line blocking) compared with an idle fabric.
 
 use crds::assignment::Extent;
-use crds::record::{CaseFailure, Durations, PingReport};
+use crds::quantity::Observation;
+use crds::record::CaseFailure;
 
 use super::engine::Engine;
+use super::observed::{Sampled, ThreadObservations};
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::transport::Transport;
@@ -89,27 +91,10 @@ impl PingRecorders {
         Ok(())
     }
 
-    /// Samples on the idle fabric.
-    pub(super) fn idle_samples(&self) -> &[u64] {
-        self.idle.as_ref().map_or(&[], Recorder::samples)
-    }
-
-    /// Returns the distributions of the samples.
-    pub fn report(self) -> PingReport {
-        PingReport {
-            idle: durations(self.idle),
-            loaded: durations(self.loaded),
-        }
-    }
-}
-
-/// Distribution of the samples in `recorders`.
-pub(super) fn durations(recorders: impl IntoIterator<Item = Recorder>) -> Durations {
-    let latency = Recorder::finish(recorders);
-    Durations {
-        histogram: latency.histogram,
-        min_nanos: latency.min_nanos,
-        max_nanos: latency.max_nanos,
+    /// Adds the samples to the observations of the thread.
+    pub fn report(self, observed: &mut ThreadObservations) {
+        observed.add(Observation::PingIdle, self.idle.map(Sampled::Durations));
+        observed.add(Observation::PingLoaded, self.loaded.map(Sampled::Durations));
     }
 }
 

@@ -1,9 +1,9 @@
 //! Samples that one side records in a measured case. Performs no I/O.
 
+use crds::quantity::Observation;
 use serde::{Deserialize, Serialize};
 
 use super::thread_report::ThreadReport;
-use crate::measure::recorder::Recorder;
 
 /// Samples that one side recorded in a measured case, in nanoseconds. Each thread's samples are in the order in which
 /// they were recorded. Samples whose number is not known in advance, or is very large, are not stored; see
@@ -30,15 +30,12 @@ impl CaseSamples {
         for (measurement, _) in threads.iter().filter_map(|thread| thread.measurement.as_ref()) {
             all.operation_nanos
                 .extend_from_slice(measurement.recorder.samples());
-            let read_backs = measurement.read_backs.as_ref();
+            let observed = &measurement.observed;
             all.operation_nanos
-                .extend_from_slice(read_backs.map_or(&[], Recorder::samples));
-            let flushes = measurement.flushes.as_ref();
-            all.flush_nanos
-                .extend_from_slice(flushes.map_or(&[], Recorder::samples));
-            let pings = measurement.pings.as_ref();
+                .extend(observed.samples(Observation::ReadBack));
+            all.flush_nanos.extend(observed.samples(Observation::Flush));
             all.idle_ping_nanos
-                .extend_from_slice(pings.map_or(&[], |pings| pings.idle_samples()));
+                .extend(observed.samples(Observation::PingIdle));
         }
         all
     }

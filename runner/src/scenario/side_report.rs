@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use crds::quantity::Observation;
 use crds::record::{CallReport, CaseFailure, FailureReason, Posted, SideReport, Simultaneous};
 
 use super::case::Case;
 use super::engine::failure;
-use super::ping::{PingRecorders, durations};
+use super::observed::ThreadObservations;
 use super::thread_report::{CallMeasurement, ThreadReport, ThreadWindow};
 use crate::measure::recorder::Recorder;
 use crate::posting::{counters, evidence};
@@ -26,15 +27,12 @@ pub(super) fn side_report(
     let mut posted: Option<Posted> = None;
     let (mut first_post, mut last_completion) = (u64::MAX, 0);
     let mut recorders = Vec::new();
-    let mut flushes = Vec::new();
-    let mut pings = None;
+    let mut observed = ThreadObservations::default();
     let mut calls = None;
     let mut footprint = None;
     let mut command = None;
     let mut extension_cpu_nanos = 0;
     let mut windows = Vec::new();
-    let mut read_backs = Vec::new();
-    let mut first_burst_nanos = None;
     let mut migrations = 0;
     for (number, thread) in threads.into_iter().enumerate() {
         side = side.or(thread.side);
@@ -58,10 +56,7 @@ pub(super) fn side_report(
         footprint = footprint.or(measurement.footprint);
         command = command.or(measurement.command);
         recorders.push(measurement.recorder);
-        read_backs.extend(measurement.read_backs);
-        first_burst_nanos = first_burst_nanos.max(measurement.first_burst_nanos);
-        flushes.extend(measurement.flushes);
-        pings = pings.or(measurement.pings);
+        observed.merge(measurement.observed);
         windows.extend(measurement.window);
         if let Some(thread) = measurement.open_loop {
             let all = posted.open_loop.get_or_insert_default();
@@ -76,7 +71,7 @@ pub(super) fn side_report(
     side.migrations = migrations;
     side.cpu_nanos += extension_cpu_nanos;
     side.posted = posted.map(|posted| {
-        let read_back = Some(durations(read_backs.clone())).filter(|reads| reads.histogram.count() > 0);
+        let read_backs = observed.recorders(Observation::ReadBack).cloned();
         let latency = Recorder::finish(recorders.into_iter().chain(read_backs));
         Posted {
             payload_bytes: posted.operations * case.size_bytes,
@@ -85,14 +80,11 @@ pub(super) fn side_report(
             min_nanos: latency.min_nanos,
             max_nanos: latency.max_nanos,
             exclusive_quantiles: latency.exclusive_quantiles,
-            flush: Some(durations(flushes)).filter(|flushes| flushes.histogram.count() > 0),
-            ping: pings.map(PingRecorders::report),
             call: calls,
             footprint,
             command,
             simultaneous: simultaneous(&windows, (first_post, last_completion), case.size_bytes),
-            read_back,
-            first_burst_nanos,
+            observations: observed.report(),
             ..posted
         }
     });

@@ -2,8 +2,8 @@
 
 use crds::record::{CommandReport, FootprintReport, OpenLoopReport, PostingCounters, SideReport};
 
+use super::observed::ThreadObservations;
 use super::parameter_serving::WorkerMeasurement;
-use super::ping::PingRecorders;
 use crate::measure::recorder::Recorder;
 
 /// Measurement of one thread during the window.
@@ -19,10 +19,6 @@ pub struct ThreadMeasurement {
     pub recorder: Recorder,
     /// Start times of the operations in an open loop; `None` in a closed loop.
     pub open_loop: Option<OpenLoopReport>,
-    /// Durations of the flushes that follow the transfers; `None` if transfers are not followed by flushes.
-    pub flushes: Option<Recorder>,
-    /// Round-trip times of pings; `None` if this thread sends none.
-    pub pings: Option<PingRecorders>,
     /// Measurement of a worker in parameter serving; `None` for other threads.
     pub serving: Option<Box<WorkerMeasurement>>,
     /// Values that are measured only for calls; `None` for other workloads.
@@ -34,11 +30,8 @@ pub struct ThreadMeasurement {
     /// Window in which all flows, or both directions of a bidirectional transfer, are active, and to which the latency
     /// samples belong; `None` if the case has no such window.
     pub window: Option<ThreadWindow>,
-    /// Latencies of the reads that follow the writes; `None` if there are no such reads. `recorder` does not contain
-    /// these latencies.
-    pub read_backs: Option<Recorder>,
-    /// Duration of the first burst of the warm-up, in nanoseconds; `None` if it is not timed.
-    pub first_burst_nanos: Option<u64>,
+    /// Other observations of this thread. `recorder` does not contain the latencies of reads that follow writes.
+    pub observed: ThreadObservations,
 }
 
 impl ThreadMeasurement {
@@ -51,15 +44,12 @@ impl ThreadMeasurement {
             last_completion,
             recorder,
             open_loop: None,
-            flushes: None,
-            pings: None,
             serving: None,
             calls: None,
             footprint: None,
             command: None,
             window: None,
-            read_backs: None,
-            first_burst_nanos: None,
+            observed: ThreadObservations::default(),
         }
     }
 }

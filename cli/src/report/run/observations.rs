@@ -4,6 +4,7 @@
 use campaign::format;
 use campaign::stats::{Distribution, median_of};
 use campaign::summarize::{CellSummary, CellView, Directions, FlowsSummary, Serving};
+use crds::quantity::Observation as Observed;
 use crds::v1alpha1::{Metric, StepTimes};
 
 use crate::report::{Report, labels};
@@ -158,39 +159,42 @@ fn flows(found: &FlowsSummary) -> Option<String> {
 }
 
 fn flush(cell: &CellSummary) -> Option<String> {
-    let found = &cell.observations;
+    let flushes = cell.observations.durations(Observed::Flush)?;
     Some(format!(
         "p50 {}, max {} after the local completion of a message ({} flushes)",
-        nanos(found.flushes.quantile(0.5)?),
-        nanos(found.longest_flush()?),
-        found.flushes.count()
+        nanos(flushes.quantile(0.5)?),
+        nanos(flushes.quantile(1.0)?),
+        flushes.count()
     ))
 }
 
+/// Formats the 99th percentile, or explains why it is unknown.
+fn p99(durations: Option<&Distribution>) -> String {
+    let p99 = durations.and_then(|durations| durations.tail_quantile(0.99));
+    p99.map_or_else(|| "unknown (too few samples)".to_owned(), nanos)
+}
+
 fn read_back(cell: &CellSummary) -> Option<String> {
-    let reads = &cell.observations.read_backs;
-    let p99 = match reads.tail_quantile(0.99) {
-        Some(value) => nanos(value),
-        None => "unknown (too few samples)".to_owned(),
-    };
+    let reads = cell.observations.durations(Observed::ReadBack)?;
     Some(format!(
-        "p50 {}, p99 {p99} from post to completion ({} reads)",
+        "p50 {}, p99 {} from post to completion ({} reads)",
         nanos(reads.quantile(0.5)?),
+        p99(Some(reads)),
         reads.count()
     ))
 }
 
 fn first_batch(cell: &CellSummary) -> Option<String> {
-    let first = cell.observations.first_batch_nanos?;
+    let first = cell.observations.medians.get(&Observed::FirstBurst)?;
     Some(format!(
         "{} for the first batch of the warm-up, median over the rounds",
-        format::nanos(first)
+        format::nanos(*first)
     ))
 }
 
 /// CPU time of batches between segments; `None` for other workloads, whose results contain no time for the first batch.
 fn cpu(cell: &CellSummary) -> Option<String> {
-    cell.observations.first_batch_nanos?;
+    cell.observations.medians.get(&Observed::FirstBurst)?;
     let per_gib = cell.metric(Metric::CpuSecondsPerGib)?.median;
     Some(format!(
         "{} on both sides, {:.0} % of one CPU",
@@ -201,23 +205,21 @@ fn cpu(cell: &CellSummary) -> Option<String> {
 
 fn pings(cell: &CellSummary) -> Option<String> {
     let found = &cell.observations;
-    let (idle, loaded) = (&found.idle_pings, &found.loaded_pings);
-    if idle.count() + loaded.count() == 0 {
-        return None;
-    }
-    let p99 = |pings: &Distribution| match pings.tail_quantile(0.99) {
-        Some(value) => nanos(value),
-        None => "unknown (too few samples)".to_owned(),
-    };
+    let (idle, loaded) = (
+        found.durations(Observed::PingIdle),
+        found.durations(Observed::PingLoaded),
+    );
+    idle.or(loaded)?;
+    let count = |pings: Option<&Distribution>| pings.map_or(0, Distribution::count);
     let ratio = found
         .blocking_ratio()
         .map_or_else(String::new, |ratio| format!(", {ratio:.1} times as long"));
     Some(format!(
         "p99 {} idle ({} pings), {} during the messages ({} pings){ratio}",
         p99(idle),
-        idle.count(),
+        count(idle),
         p99(loaded),
-        loaded.count()
+        count(loaded)
     ))
 }
 

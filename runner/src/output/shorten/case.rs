@@ -70,12 +70,7 @@ fn coarsen(side: &mut SideReport, digits: u8) -> bool {
         return has_serving;
     };
     posted.latency = posted.latency.copy_with_figures(digits);
-    let pings = posted
-        .ping
-        .iter_mut()
-        .flat_map(|ping| [&mut ping.idle, &mut ping.loaded]);
-    let others = posted.flush.iter_mut().chain(&mut posted.read_back);
-    for durations in others.chain(pings) {
+    for durations in posted.observations.distributions_mut() {
         durations.histogram = durations.histogram.copy_with_figures(digits);
     }
     true

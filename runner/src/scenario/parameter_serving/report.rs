@@ -11,7 +11,7 @@ use crate::measure::recorder::Recorder;
 use crate::posting::counters;
 use crate::scenario::case::{Case, Role};
 use crate::scenario::engine::failure;
-use crate::scenario::ping::durations;
+use crate::scenario::observed::durations;
 use crate::scenario::side_report;
 use crate::scenario::thread_report::ThreadReport;
 

@@ -2,6 +2,7 @@
 //! integrity pass detects.
 
 use crds::assignment::{ArmAssignment, Extent, TransferMode, TransferWorkload, Workload};
+use crds::quantity::Observation;
 use crds::record::IntegrityReport;
 use crds::v1alpha1::MemoryKind;
 use crds::v1alpha1::TransferOperation::{self, Read, Write};
@@ -48,10 +49,10 @@ fn half_of_the_measured_transfers_are_read_back() {
         let operations = u64::from(2 * 40 * batch);
         assert_eq!(posted.operations, operations);
         assert_eq!(posted.latency.count(), operations);
-        let reads = posted.read_back.unwrap();
+        let reads = posted.observations.distribution(Observation::ReadBack).unwrap();
         assert_eq!(reads.histogram.count(), operations / 2);
         assert!(posted.min_nanos <= reads.min_nanos && reads.max_nanos <= posted.max_nanos);
-        assert!(posted.first_burst_nanos.unwrap() > 0);
+        assert!(posted.observations.nanos(Observation::FirstBurst).unwrap() > 0);
         assert_eq!(target.posted, None);
         // A batch's reads use the same rails as its writes.
         let per_rail = &posted.counters.bytes_per_rail;
@@ -144,8 +145,8 @@ fn a_batch_starts_when_the_previous_one_is_complete() {
         pair.set_faults(crate::scenario::Role::Initiator, &faults);
         let posted = pair.measure(SIZE).0.posted.unwrap();
         assert_eq!((posted.operations, posted.counters.posts_per_burst), (320, 8));
-        assert_eq!(posted.read_back, None);
-        assert!(posted.first_burst_nanos.is_some());
+        assert_eq!(posted.observations.distribution(Observation::ReadBack), None);
+        assert!(posted.observations.nanos(Observation::FirstBurst).is_some());
     }
 }
 

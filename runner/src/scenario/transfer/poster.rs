@@ -1,6 +1,7 @@
 //! The sides of transfers in one direction, and of an open loop in both.
 
 use crds::assignment::{Extent, TransferWorkload, WorkloadProperties};
+use crds::quantity::Observation;
 use crds::record::CaseFailure;
 
 use super::{flushed, open_loop, read_back};
@@ -9,6 +10,7 @@ use crate::measure::recorder::Recorder;
 use crate::scenario::budget::Budget;
 use crate::scenario::case_protocol::Work;
 use crate::scenario::engine::Engine;
+use crate::scenario::observed::{Sampled, ThreadObservations};
 use crate::scenario::schedule::Schedule;
 use crate::scenario::thread_report::ThreadMeasurement;
 use crate::transport::Transport;
@@ -164,11 +166,19 @@ impl<T: Transport> Work<T> for Poster {
             }
         };
         let operations = engine.outgoing.completed() - before;
+        let mut observed = ThreadObservations::default();
+        observed.add(Observation::Flush, self.flushes.take().map(Sampled::Durations));
+        observed.add(
+            Observation::ReadBack,
+            self.read_backs.take().map(Sampled::Durations),
+        );
+        observed.add(
+            Observation::FirstBurst,
+            self.first_burst_nanos.map(Sampled::Nanos),
+        );
         Ok(self.recorder.take().map(|recorder| ThreadMeasurement {
             open_loop,
-            flushes: self.flushes.take(),
-            read_backs: self.read_backs.take(),
-            first_burst_nanos: self.first_burst_nanos,
+            observed,
             ..ThreadMeasurement::new(operations, first_post, last_completion, recorder)
         }))
     }

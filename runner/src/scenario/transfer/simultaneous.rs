@@ -30,6 +30,7 @@ use crate::measure::recorder::Recorder;
 use crate::scenario::case::Role;
 use crate::scenario::case_protocol::Work;
 use crate::scenario::engine::{Engine, failure};
+use crate::scenario::observed::ThreadObservations;
 use crate::scenario::phases::Phases;
 use crate::scenario::ping::PingRecorders;
 use crate::scenario::thread_report::{ThreadMeasurement, ThreadWindow};
@@ -338,9 +339,13 @@ impl<T: Transport> Work<T> for SimultaneousPoster<'_> {
         }
         let operations = engine.outgoing.completed() - before;
         let last_completion = engine.outgoing.last_completion();
+        let mut observed = ThreadObservations::default();
+        if let Some(pings) = self.pings.take() {
+            pings.report(&mut observed);
+        }
         Ok(self.recorder.take().map(|recorder| ThreadMeasurement {
             window: Some(window),
-            pings: self.pings.take(),
+            observed,
             ..ThreadMeasurement::new(operations, first_post, last_completion, recorder)
         }))
     }

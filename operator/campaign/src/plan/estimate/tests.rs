@@ -74,8 +74,6 @@ fn case_line_bytes(samples: u32, sides: u64, rails: u32) -> usize {
         counters,
         // Only an open loop has `open_loop`, and only a closed loop has `simultaneous`, which is the longer field.
         open_loop: None,
-        flush: None,
-        ping: None,
         call: None,
         footprint: None,
         command: None,
@@ -86,8 +84,7 @@ fn case_line_bytes(samples: u32, sides: u64, rails: u32) -> usize {
             lead_nanos: many,
             tail_nanos: many,
         }),
-        read_back: None,
-        first_burst_nanos: None,
+        observations: Default::default(),
     };
     let record = Record::Case(Box::new(CaseRecord {
         block: 100_000,

@@ -1,7 +1,10 @@
 //! Observations in addition to the latencies and rates of the operations: the mean round trip of a ping-pong, the two
 //! directions of a bidirectional transfer, flushes, pings, reads of written memory and first batches.
 
+use std::collections::BTreeMap;
+
 use crds::assignment::Workload;
+use crds::quantity::{Combination, Observation, Source, Statistic};
 use crds::record::Measurement;
 use serde::Serialize;
 
@@ -19,17 +22,11 @@ pub struct Observations {
     pub mean_round_trip_nanos: Option<f64>,
     /// The two directions of a bidirectional transfer; `None` for other workloads.
     pub directions: Option<Directions>,
-    /// Durations of flushes, in nanoseconds. Empty if no flushes were measured.
-    pub flushes: Distribution,
-    /// Round-trip times of pings on the idle fabric, in nanoseconds. Empty if no pings were measured.
-    pub idle_pings: Distribution,
-    /// Round-trip times of pings during transfers, in nanoseconds. Empty if no pings were measured.
-    pub loaded_pings: Distribution,
-    /// Latencies of reads of previously written memory, in nanoseconds. Empty if there were none.
-    pub read_backs: Distribution,
-    /// Duration of the first batch of a case, in nanoseconds: the median over the rounds, where the value of a round is
-    /// the median over its pairs. `None` unless it is timed.
-    pub first_batch_nanos: Option<f64>,
+    /// Durations of all rounds and pairs, by observation that has a distribution.
+    pub durations: BTreeMap<Observation, Distribution>,
+    /// Medians over the rounds in nanoseconds, by observation of a single time. The value of a round is the median over its
+    /// pairs.
+    pub medians: BTreeMap<Observation, f64>,
     /// Staleness in parameter serving; `None` for other workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub serving: Option<Serving>,
@@ -60,36 +57,60 @@ impl Directions {
 }
 
 impl Observations {
-    /// Longest flush, in nanoseconds; `None` if no flushes were measured.
-    pub fn longest_flush(&self) -> Option<u64> {
-        self.flushes.quantile(1.0)
+    /// Returns the durations that were observed; `None` if there are none.
+    pub fn durations(&self, observation: Observation) -> Option<&Distribution> {
+        self.durations
+            .get(&observation)
+            .filter(|durations| durations.count() > 0)
+    }
+
+    /// Returns a statistic of an observation, in nanoseconds.
+    pub fn statistic(&self, source: Source) -> Option<f64> {
+        if let Combination::LongestThread = source.observation.definition().combination {
+            return self.medians.get(&source.observation).copied();
+        }
+        let durations = self.durations(source.observation)?;
+        let nanos = match source.statistic {
+            Statistic::Median => durations.quantile(0.5),
+            Statistic::P99 => durations.tail_quantile(0.99),
+            Statistic::Max => durations.quantile(1.0),
+        };
+        nanos.map(|nanos| nanos as f64)
     }
 
     /// Ratio of the 99th percentiles of pings during transfers and on the idle fabric, which shows head-of-line
     /// blocking; `None` if one of them has too few samples.
     pub fn blocking_ratio(&self) -> Option<f64> {
-        let loaded = self.loaded_pings.tail_quantile(0.99)?;
-        let idle = self.idle_pings.tail_quantile(0.99).filter(|nanos| *nanos > 0)?;
-        Some(loaded as f64 / idle as f64)
+        let p99 = |state| self.durations(state)?.tail_quantile(0.99);
+        let idle = p99(Observation::PingIdle).filter(|nanos| *nanos > 0)?;
+        Some(p99(Observation::PingLoaded)? as f64 / idle as f64)
     }
 }
 
 /// Summarizes the valid cases of an arm at one size, by round.
 pub(super) fn observations(workload: &Workload, rounds: &Rounds<'_>) -> Observations {
     let mut observations = Observations::default();
-    for posted in rounds.cases().filter_map(|case| case.initiator.posted.as_ref()) {
-        if let Some(flush) = &posted.flush {
-            observations.flushes.add_durations(flush);
-        }
-        if let Some(ping) = &posted.ping {
-            observations.idle_pings.add_durations(&ping.idle);
-            observations.loaded_pings.add_durations(&ping.loaded);
-        }
-        if let Some(read_back) = &posted.read_back {
-            observations.read_backs.add_durations(read_back);
+    for observation in Observation::ALL {
+        let observed = rounds
+            .cases()
+            .filter_map(|case| Some(&case.initiator.posted.as_ref()?.observations));
+        match observation.definition().combination {
+            Combination::Distribution => observed
+                .filter_map(|observed| observed.distribution(observation))
+                .for_each(|durations| {
+                    let all = observations.durations.entry(observation).or_default();
+                    all.add_durations(durations);
+                }),
+            Combination::LongestThread => {
+                let nanos =
+                    |case: &Measurement| case.initiator.posted.as_ref()?.observations.nanos(observation);
+                let median = rounds.median_of_pairs(|case| Some(nanos(case)? as f64));
+                observations
+                    .medians
+                    .extend(median.map(|median| (observation, median)));
+            }
         }
     }
-    observations.first_batch_nanos = rounds.median_of_pairs(first_batch_nanos);
     if rules(workload).measures_round_trips() {
         observations.mean_round_trip_nanos = rounds.median_of_pairs(mean_round_trip_nanos);
     }
@@ -108,10 +129,6 @@ fn directions(rounds: &Rounds<'_>) -> Option<Directions> {
     ))
 }
 
-fn first_batch_nanos(case: &Measurement) -> Option<f64> {
-    Some(case.initiator.posted.as_ref()?.first_burst_nanos? as f64)
-}
-
 fn mean_round_trip_nanos(case: &Measurement) -> Option<f64> {
     let posted = case.initiator.posted.as_ref()?;
     let mean = posted.elapsed_nanos as f64 / posted.operations as f64;
@@ -121,7 +138,7 @@ fn mean_round_trip_nanos(case: &Measurement) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use crds::histogram::Histogram;
-    use crds::record::{Durations, PingReport, Posted, SideReport};
+    use crds::record::{Durations, Observed, Posted, SideReport};
 
     use super::*;
 
@@ -190,8 +207,10 @@ mod tests {
     #[test]
     fn blocking_needs_enough_samples_in_both_states() {
         let pings = |idle, loaded| Observations {
-            idle_pings: distribution(1000, idle),
-            loaded_pings: distribution(200_000, loaded),
+            durations: BTreeMap::from([
+                (Observation::PingIdle, distribution(1000, idle)),
+                (Observation::PingLoaded, distribution(200_000, loaded)),
+            ]),
             ..Observations::default()
         };
         let ratio = pings(1000, 150).blocking_ratio().unwrap();
@@ -205,11 +224,13 @@ mod tests {
         let observed = || {
             let mut side = side(1000, 1000);
             if let Some(posted) = &mut side.posted {
-                posted.flush = Some(durations(10, 1));
-                posted.ping = Some(PingReport {
-                    idle: durations(20, 2),
-                    loaded: durations(30, 3),
-                });
+                let observed = [
+                    (Observation::Flush, durations(10, 1)),
+                    (Observation::PingIdle, durations(20, 2)),
+                    (Observation::PingLoaded, durations(30, 3)),
+                ];
+                let observed = observed.map(|(observation, one)| (observation, Observed::Distribution(one)));
+                posted.observations = observed.into_iter().collect();
             }
             case(side, SideReport::default())
         };
@@ -220,8 +241,10 @@ mod tests {
             crds::assignment::Extent::Iterations(1),
         );
         let found = observations(&workload, &rounds);
-        let counts = [&found.flushes, &found.idle_pings, &found.loaded_pings].map(Distribution::count);
-        assert_eq!(counts, [4, 6, 8]);
+        let states = [Observation::Flush, Observation::PingIdle, Observation::PingLoaded];
+        let counts = states.map(|state| found.durations(state).map(Distribution::count));
+        assert_eq!(counts, [Some(4), Some(6), Some(8)]);
+        assert_eq!(found.durations(Observation::ReadBack), None);
         assert_eq!((found.mean_round_trip_nanos, found.directions), (None, None));
     }
 }

@@ -28,15 +28,16 @@ impl CellSummary {
 }
 
 fn of_every_quantity(cell: &CellSummary) -> Vec<Measured> {
-    let observed = &cell.observations;
-    let groups: [Vec<Measured>; 8] = [
+    let found = &cell.observations;
+    let groups: [Vec<Measured>; 9] = [
         latencies(cell).into(),
         rates(cell).into(),
-        observations(observed).into(),
+        observed(found),
+        observations(found).into(),
         calls(cell.call.as_ref()).into(),
         footprint(cell.footprint.as_ref()).into(),
         flows(cell.flows.as_ref()).into(),
-        serving(observed.serving.as_ref()),
+        serving(found.serving.as_ref()),
         disturbance(cell).into(),
     ];
     groups.concat()
@@ -75,7 +76,17 @@ fn rates(cell: &CellSummary) -> [Measured; 7] {
     ]
 }
 
-fn observations(found: &Observations) -> [Measured; 12] {
+/// Statistics of observations.
+fn observed(found: &Observations) -> Vec<Measured> {
+    let sources = Quantity::ALL
+        .into_iter()
+        .filter_map(|quantity| Some((quantity, quantity.definition().source?)));
+    sources
+        .map(|(quantity, source)| (quantity, found.statistic(source)))
+        .collect()
+}
+
+fn observations(found: &Observations) -> [Measured; 5] {
     let directions = found.directions.as_ref();
     [
         (MeanRoundTripNanos, found.mean_round_trip_nanos),
@@ -88,14 +99,7 @@ fn observations(found: &Observations) -> [Measured; 12] {
             directions.map(|both| both.from_target),
         ),
         (DirectionsBalancePpm, directions.map(|both| both.balance * PPM)),
-        (FlushP50Nanos, whole(found.flushes.quantile(0.5))),
-        (FlushMaxNanos, whole(found.longest_flush())),
-        (PingIdleP99Nanos, whole(found.idle_pings.tail_quantile(0.99))),
-        (PingLoadedP99Nanos, whole(found.loaded_pings.tail_quantile(0.99))),
         (PingBlockingPpm, found.blocking_ratio().map(|ratio| ratio * PPM)),
-        (ReadBackP50Nanos, whole(found.read_backs.quantile(0.5))),
-        (ReadBackP99Nanos, whole(found.read_backs.tail_quantile(0.99))),
-        (FirstBatchNanos, found.first_batch_nanos),
     ]
 }
 

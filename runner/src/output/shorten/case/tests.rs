@@ -2,9 +2,10 @@
 
 use crds::assignment::Pass;
 use crds::histogram::Histogram;
+use crds::quantity::Observation;
 use crds::record::{
-    ChainWriter, DatagramReport, Durations, ExclusiveQuantiles, OpenLoopReport, OriginalStaleness,
-    PingReport, Posted, PostedStaleness, PostingCounters, Record, ServingReport, WorkerReport,
+    ChainWriter, DatagramReport, Durations, ExclusiveQuantiles, Observations, Observed, OpenLoopReport,
+    OriginalStaleness, Posted, PostedStaleness, PostingCounters, Record, ServingReport, WorkerReport,
 };
 
 use super::super::encode_within_limit;
@@ -60,8 +61,6 @@ fn side(rails: u32, latency: &Histogram, number: u64) -> SideReport {
                 intended_nanos: number,
                 late: number,
             }),
-            flush: None,
-            ping: None,
             call: None,
             footprint: None,
             simultaneous: Some(crds::record::Simultaneous {
@@ -71,9 +70,8 @@ fn side(rails: u32, latency: &Histogram, number: u64) -> SideReport {
                 lead_nanos: number,
                 tail_nanos: number,
             }),
-            read_back: None,
             command: None,
-            first_burst_nanos: None,
+            observations: Observations::default(),
             counters: PostingCounters {
                 posts: number,
                 injected: number,
@@ -109,10 +107,10 @@ fn case(rails: u32, latency: &Histogram, number: u64) -> Record {
     };
     // Only the initiator sends pings, and a workload with pings has no flushes.
     if let Some(posted) = &mut initiator.posted {
-        posted.ping = Some(PingReport {
-            idle: durations.clone(),
-            loaded: durations,
-        });
+        posted.observations = [Observation::PingIdle, Observation::PingLoaded]
+            .map(|observation| (observation, Observed::Distribution(durations.clone())))
+            .into_iter()
+            .collect();
     }
     Record::Case(Box::new(CaseRecord {
         block: u32::MAX,

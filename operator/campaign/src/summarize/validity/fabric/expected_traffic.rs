@@ -77,10 +77,7 @@ fn messages(workload: &Workload, measured: &Measurement) -> Vec<u64> {
 /// Pings of the initiator and their replies.
 fn pings(measured: &Measurement) -> u64 {
     let posted = measured.initiator.posted.as_ref();
-    let ping = posted.and_then(|posted| posted.ping.as_ref());
-    ping.map_or(0, |ping| {
-        2 * (ping.idle.histogram.count() + ping.loaded.histogram.count())
-    })
+    posted.map_or(0, |posted| 2 * posted.pings())
 }
 
 /// Returns the traffic expected of the initiator and of the target.
