@@ -1,10 +1,9 @@
 //! JSON Schema of the `BenchmarkRun` resource, derived from the schema of the custom resource definition. Performs no I/O.
 
-use kube::CustomResourceExt;
 use serde_json::{Value, json};
 
 use crate::names::{GROUP, KIND, LABEL_PATTERN, LABEL_VALUE_PATTERN, MAX_RUN_NAME, VERSION};
-use crate::v1alpha1::BenchmarkRun;
+use crate::v1alpha1;
 
 /// Fields of the metadata that the API server or controllers set.
 const OTHER_METADATA: [&str; 10] = [
@@ -22,7 +21,7 @@ const OTHER_METADATA: [&str; 10] = [
 
 /// OpenAPI schema in the custom resource definition: the spec and the status, with the extensions of Kubernetes.
 pub fn definition() -> Value {
-    let definition = json!(BenchmarkRun::crd());
+    let definition = json!(v1alpha1::definition());
     let schema = definition.pointer("/spec/versions/0/schema/openAPIV3Schema");
     schema.cloned().unwrap_or_default()
 }

@@ -7,6 +7,8 @@ mod answer;
 mod claims;
 mod command;
 mod condition_type;
+#[cfg(feature = "crd")]
+mod definition;
 mod devices;
 mod execution;
 mod expectation;
@@ -38,6 +40,8 @@ pub use answer::Answer;
 pub use claims::{ATTRIBUTE_NUMA_NODE, ATTRIBUTE_PCI_ROOT, ClaimRequest, Claims, EXPRESSION_PATTERN};
 pub use command::{Command, CommandPattern, CommandTool, TimeUnit};
 pub use condition_type::ConditionType;
+#[cfg(feature = "crd")]
+pub use definition::definition;
 pub use devices::Devices;
 pub use execution::{AttemptState, AttemptStatus, ExecutionStatus};
 pub use expectation::{Change, Expectation, SizeRange};

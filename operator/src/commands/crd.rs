@@ -7,8 +7,7 @@ use clap::{Args, ValueEnum};
 use crds::assignment::Assignment;
 use crds::json_schema;
 use crds::record::Record;
-use crds::v1alpha1::BenchmarkRun;
-use kube::CustomResourceExt;
+use crds::v1alpha1::definition;
 use schemars::schema_for;
 use serde::Serialize;
 
@@ -54,7 +53,7 @@ impl Crd {
         let text = match self.schema {
             None if self.metrics => markdown::tables(),
             None => {
-                let yaml = serde_yaml::to_string(&BenchmarkRun::crd()).map_err(Failure::incomplete)?;
+                let yaml = serde_yaml::to_string(&definition()).map_err(Failure::incomplete)?;
                 format!("{HEADER}{yaml}")
             }
             Some(Document::Run) => pretty(&json_schema::document())?,

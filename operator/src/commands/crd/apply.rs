@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crds::v1alpha1::BenchmarkRun;
+use crds::v1alpha1::{BenchmarkRun, definition};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Patch, PatchParams};
 use kube::runtime::wait::{Condition, conditions};
@@ -71,7 +71,7 @@ async fn apply_and_wait(name: &str) -> Result<(), DefinitionError> {
         .map_err(|why| DefinitionError::NoCluster { why })?;
     let request_error = |what, error: kube::Error| request_error(&connection, what, &error);
     let definitions: Api<CustomResourceDefinition> = Api::all(connection.client.clone());
-    let definition = BenchmarkRun::crd();
+    let definition = definition();
     let before = definitions.get_opt(name).await;
     if let Some(before) = before.map_err(|source| request_error("read", source))? {
         let unknown = unknown_versions(&before, &definition);
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn reports_stored_versions_that_are_not_supported() {
-        let current = BenchmarkRun::crd();
+        let current = definition();
         let mut before = current.clone();
         assert_eq!(unknown_versions(&before, &current), Vec::<String>::new());
         before.status = Some(CustomResourceDefinitionStatus {
