@@ -35,6 +35,12 @@ def range_query(expression, legend, ref="A"):
     return query(expression, ref).range().format(PromQueryFormat.TIME_SERIES).legend_format(legend)
 
 
+def ref(index):
+    """Name of a query: A to Z, then AA to ZZ."""
+    first, second = divmod(index, 26)
+    return (chr(ord("A") + first - 1) if first else "") + chr(ord("A") + second)
+
+
 def query(expression, ref):
     return prometheus.Dataquery().expr(expression).ref_id(ref).datasource(DATASOURCE)
 

@@ -6,6 +6,7 @@ from grafana_foundation_sdk.models import common
 from grafana_foundation_sdk.models import xychart as xychart_models
 
 import parts
+import quantities
 import transforms
 import words
 from parts import instant_query, properties
@@ -18,7 +19,8 @@ NO_COMPARISON = "No comparisons yet: they require several finished rounds"
 
 
 def build():
-    return [verdicts(), effects(), interval(), *curves(), engagement(), comparisons(), values(), sections(), *workload_panels()]
+    values, of_workloads = value_tables()
+    return [verdicts(), effects(), interval(), *curves(), engagement(), comparisons(), values, sections(), *of_workloads]
 
 
 def size_column(panel, column):
@@ -156,8 +158,8 @@ def interval():
 
 
 def curves():
-    def by_arm(metric, more=""):
-        return [instant_query(f"max by (size_bytes, arm) ({metric}{{{SCENARIO}{more}}})")]
+    def by_arm(name, more=""):
+        return [instant_query(f"max by (size_bytes, arm) ({quantities.ALL[name].metric}{{{SCENARIO}{more}}})")]
 
     steps = [*transforms.sorted_by("arm"), *transforms.by_size("arm", "Value")]
     return [
@@ -167,7 +169,7 @@ def curves():
             "the time from post to completion; for calls, from a sample's first call to its reply; for memory "
             "footprints, from the message to its confirmation; and for parameter serving, from the publication of a "
             "version to its use.",
-            by_arm("fabricbench_arm_latency_seconds", ', quantile_level="$quantile"'),
+            by_arm("latencyP50Nanos", ', quantile_level="$quantile"'),
             steps,
             "s",
             NO_SIZES,
@@ -177,7 +179,7 @@ def curves():
             "Throughput",
             "Payload bytes per second, median of the rounds. Calls that move no bytes, such as local calls and calls "
             "over shared memory, have no throughput.",
-            by_arm("fabricbench_arm_throughput_bytes_per_second"),
+            by_arm("bytesPerSecond"),
             steps,
             "Bps",
             NO_SIZES,
@@ -186,7 +188,7 @@ def curves():
         size_chart(
             "CPU time per GiB",
             "CPU time of both sides in the measured window, including busy polling; median of the rounds.",
-            by_arm("fabricbench_arm_cpu_seconds_per_gib"),
+            by_arm("cpuNanosPerGib"),
             steps,
             "suffix:s/GiB",
             NO_SIZES,
@@ -257,141 +259,76 @@ def engagement():
     return size_column(panel.override_by_regexp(EXCEPT_SIZE, colored(words.ENGAGEMENT)), "requested")
 
 
-def values_table(title, description, values, empty_text, height):
-    """Table with a row for each size and arm. Each element of `values` describes a column: metric, further labels, name
-    and unit. A column without a unit uses the panel's unit."""
-    refs = [chr(ord("A") + index) for index in range(len(values))]
+# Tables of values. Each has a title, a description, the beginnings of its quantities' names, and further columns with a
+# metric, a name and a unit. A quantity is a column of the first table that has a beginning of its name.
+VALUE_TABLES = (
+    (
+        "Values",
+        "Values for every arm at every size, over all rounds and pairs. An arm is shown as valid if it has at least one "
+        "valid result.",
+        ("latency", "bytesPerSecond", "completions", "cpu", "iterations"),
+        (("fabricbench_arm_valid_rounds", "valid rounds", "short"), ("fabricbench_arm_valid", "valid", "bool_yes_no")),
+    ),
+    (
+        "Calls and memory",
+        "Calls between isolated processes, and the memory of processes that share a tensor. A slope above 0 reveals a leak.",
+        ("call", "footprint"),
+        (),
+    ),
+    (
+        "Parameter serving",
+        "Parameter staleness at each step of the workers. The lags exclude steps before the first version and workers "
+        "without a version, which are counted separately.",
+        ("serving",),
+        (),
+    ),
+    ("Flows and directions", "Flows of the ManyToMany pattern, and the directions of bidirectional transfers.", ("flows", "directions"), ()),
+    ("Disturbances", "Other work on the machines in the valid cases.", ("disturbance",), ()),
+    ("Other workload values", "Values that only some workloads have.", ("",), ()),
+)
+
+
+def table_of(quantity):
+    """The title of the table with the column of the quantity."""
+    return next(title for title, _, beginnings, _ in VALUE_TABLES if quantity.name.startswith(beginnings))
+
+
+def values_table(title, description, others, empty_text, height):
+    """Table with a row for each size and arm, and a column for each of its quantities."""
+    shown = [quantity for quantity in quantities.ALL.values() if table_of(quantity) == title]
+    columns = [(quantity.metric, quantity.label, quantity.title, quantity.unit) for quantity in shown]
+    columns += [(metric, "", name, unit) for metric, name, unit in others]
+    refs = [parts.ref(index) for index in range(len(columns))]
     targets = [
         instant_query(f"max by (size_bytes, arm) ({metric}{{{SCENARIO}{more and ', ' + more}}})", ref)
-        for ref, (metric, more, _, _) in zip(refs, values)
+        for ref, (metric, more, _, _) in zip(refs, columns)
     ]
-    columns = {"size_bytes": "size", "arm": "arm"}
-    columns |= {f"Value #{ref}": name for ref, (_, _, name, _) in zip(refs, values)}
+    names = {"size_bytes": "size", "arm": "arm"}
+    names |= {f"Value #{ref}": name for ref, (_, _, name, _) in zip(refs, columns)}
     panel = parts.table_panel(
         title,
-        description,
+        "\n".join([description, "", *(f"- {quantity.title}: {quantity.help}" for quantity in shown)]),
         targets,
         [
             transforms.joined(),
             transforms.as_number("size_bytes"),
             *transforms.sorted_by("size_bytes", "arm"),
-            transforms.select_columns(columns),
+            transforms.select_columns(names),
         ],
         empty_text,
         parts.WIDTH,
         height,
     ).override_by_name("size", properties(unit="bytes"))
-    for _, _, name, unit in values:
-        if unit:
-            panel = panel.override_by_name(name, properties(unit=unit))
+    for _, _, name, unit in columns:
+        panel = panel.override_by_name(name, properties(unit=unit))
     return panel
 
 
-def values():
-    quantiles = {"0": "smallest", "0.5": "p50", "0.95": "p95", "0.99": "p99", "0.999": "p99.9", "1": "largest"}
-    latencies = [
-        ("fabricbench_arm_latency_seconds", f'quantile_level="{level}"', name, None) for level, name in quantiles.items()
-    ]
-    others = [
-        ("fabricbench_arm_throughput_bytes_per_second", "", "throughput", "Bps"),
-        ("fabricbench_arm_completions_per_second", "", "completions", "ops"),
-        ("fabricbench_arm_cpu_seconds_per_gib", "", "CPU time", "suffix:s/GiB"),
-        ("fabricbench_arm_valid_rounds", "", "valid rounds", "short"),
-        ("fabricbench_arm_valid", "", "valid", "bool_yes_no"),
-    ]
-    return values_table(
-        "Values",
-        "Values for every arm at every size, over all rounds and pairs. Latencies are quantiles of the merged "
-        "distribution, one-way for ping-pongs; rates are medians of the rounds. An arm is shown as valid if it has at "
-        "least one valid result.",
-        [*latencies, *others],
-        NO_SIZES,
-        12,
-    ).unit("s")
-
-
-# Panels for values that only some workloads have. Each panel has a title, a description and columns; each column has a
-# metric, further labels, a name and a unit.
-WORKLOAD_PANELS = (
-    (
-        "Calls and memory",
-        "Calls: mean and standard deviation, mean time per hop, and memory growth of both processes. Memory footprint: "
-        "proportional set sizes (Pss), and their slope from one distribution to the next, which reveals leaks.",
-        (
-            ("fabricbench_arm_call_seconds", 'statistic="mean"', "mean call time", "s"),
-            ("fabricbench_arm_call_seconds", 'statistic="deviation"', "standard deviation", "s"),
-            ("fabricbench_arm_call_seconds", 'statistic="hop"', "mean hop time", "s"),
-            ("fabricbench_arm_call_memory_growth_bytes", "", "memory growth", "bytes"),
-            ("fabricbench_arm_footprint_bytes", 'memory="baseline"', "host alone", "bytes"),
-            ("fabricbench_arm_footprint_bytes", 'memory="own"', "consumer without tensor", "bytes"),
-            ("fabricbench_arm_footprint_bytes", 'memory="consumer"', "consumer", "bytes"),
-            ("fabricbench_arm_footprint_bytes", 'memory="consumer_rss"', "consumer (Rss)", "bytes"),
-            ("fabricbench_arm_footprint_bytes", 'memory="tensor"', "tensor in all processes", "bytes"),
-            ("fabricbench_arm_footprint_bytes", 'memory="saved"', "saved", "bytes"),
-            ("fabricbench_arm_footprint_slope_bytes", "", "slope", "bytes"),
-        ),
-    ),
-    (
-        "Parameter serving",
-        "Parameter staleness at each step of the workers. The lags exclude steps before the first version and workers "
-        "without a version, which are counted separately. The push time covers only versions that were delivered to "
-        "all workers.",
-        (
-            ("fabricbench_arm_version_lag_mean", "", "version lag", "short"),
-            ("fabricbench_arm_worst_worker_version_lag_mean", "", "worst worker's version lag", "short"),
-            ("fabricbench_arm_workers_without_version", "", "workers without a version", "short"),
-            ("fabricbench_arm_time_lag_seconds", 'quantile_level="0.5"', "time lag p50", "s"),
-            ("fabricbench_arm_time_lag_seconds", 'quantile_level="0.99"', "time lag p99", "s"),
-            ("fabricbench_arm_time_lag_seconds", 'quantile_level="1"', "largest time lag", "s"),
-            ("fabricbench_arm_posted_staleness", 'lag="store"', "store lag", "short"),
-            ("fabricbench_arm_posted_staleness", 'lag="post"', "post lag", "short"),
-            ("fabricbench_arm_posted_staleness", 'lag="original"', "original staleness", "short"),
-            ("fabricbench_arm_push_seconds", 'quantile_level="0.5"', "push p50", "s"),
-            ("fabricbench_arm_push_seconds", 'quantile_level="1"', "longest push", "s"),
-            ("fabricbench_arm_push_bytes_per_second", "", "push rate", "Bps"),
-            ("fabricbench_arm_published_versions", "", "published versions", "short"),
-            ("fabricbench_arm_versions_not_delivered_to_all", "", "not delivered to all", "short"),
-            ("fabricbench_arm_pull_seconds", "", "pull p50", "s"),
-            ("fabricbench_arm_cold_steps", "", "cold steps", "short"),
-            ("fabricbench_arm_cold_seconds", "", "longest cold time", "s"),
-            ("fabricbench_arm_torn_versions", "", "torn versions", "short"),
-            ("fabricbench_arm_sent_datagrams", "", "sent datagrams", "short"),
-            ("fabricbench_arm_lost_datagrams", "", "lost datagrams", "short"),
-            ("fabricbench_arm_clock_bound_seconds", "", "clock error bound", "s"),
-        ),
-    ),
-    (
-        "Flows and directions",
-        "ManyToMany pattern: flow and receiver rates, and fairness (1 if all flow rates are equal). Bidirectional "
-        "transfers: rates of the two directions.",
-        (
-            ("fabricbench_arm_flow_bytes_per_second", 'flow="slowest"', "slowest flow", "Bps"),
-            ("fabricbench_arm_flow_bytes_per_second", 'flow="median"', "median flow", "Bps"),
-            ("fabricbench_arm_flow_bytes_per_second", 'flow="fastest"', "fastest flow", "Bps"),
-            ("fabricbench_arm_receiver_bytes_per_second", 'receiver="slowest"', "slowest receiver", "Bps"),
-            ("fabricbench_arm_receiver_bytes_per_second", 'receiver="fastest"', "fastest receiver", "Bps"),
-            ("fabricbench_arm_flow_fairness_ratio", "", "fairness", "short"),
-            ("fabricbench_arm_direction_bytes_per_second", 'sender="initiator"', "from the initiator", "Bps"),
-            ("fabricbench_arm_direction_bytes_per_second", 'sender="target"', "from the target", "Bps"),
-        ),
-    ),
-    (
-        "Other workload values",
-        "Flushes after messages, pings with and without other messages in flight, reads that follow writes, the first "
-        "batch of a segment transfer, and the values that a command's tool reports.",
-        (
-            ("fabricbench_arm_flush_seconds", 'quantile_level="0.5"', "flush p50", "s"),
-            ("fabricbench_arm_flush_seconds", 'quantile_level="1"', "longest flush", "s"),
-            ("fabricbench_arm_ping_p99_seconds", 'fabric="idle"', "idle ping p99", "s"),
-            ("fabricbench_arm_ping_p99_seconds", 'fabric="loaded"', "loaded ping p99", "s"),
-            ("fabricbench_arm_read_back_seconds", 'quantile_level="0.5"', "read back p50", "s"),
-            ("fabricbench_arm_read_back_seconds", 'quantile_level="0.99"', "read back p99", "s"),
-            ("fabricbench_arm_first_batch_seconds", "", "first batch", "s"),
-            ("fabricbench_arm_reported_latency_seconds", "", "reported latency", "s"),
-            ("fabricbench_arm_reported_bytes_per_second", "", "reported bandwidth", "Bps"),
-        ),
-    ),
-)
+def value_tables():
+    """The table of values that every workload has, and those of values that only some workloads have."""
+    empty_text = "This workload has no such values, or nothing has been measured yet"
+    first, *others = [(title, description, more) for title, description, _, more in VALUE_TABLES]
+    return values_table(*first, NO_SIZES, 12), [values_table(*table, empty_text, 9) for table in others]
 
 
 def sections():
@@ -414,8 +351,3 @@ def sections():
         6,
     )
     return size_column(panel, "arm")
-
-
-def workload_panels():
-    empty_text = "This workload has no such values, or nothing has been measured yet"
-    return [values_table(title, description, values, empty_text, 9) for title, description, values in WORKLOAD_PANELS]

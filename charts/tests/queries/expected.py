@@ -37,13 +37,14 @@ RECORDED = {
 }
 
 
-def rows_of(place, runs, selection):
-    """Expected result of the query `place` (board, panel, ref), or None if the status does not contain it."""
+def rows_of(place, query, runs):
+    """Expected result of `query` at `place` (board, panel, ref), or None if the status does not contain it."""
+    selection = query.selection
     board, *panel = place
     panel = tuple(panel)
     if board == "fleet" and panel in of_fleet.FLEET:
         return of_fleet.FLEET[panel](runs, selection)
     if board == "campaign":
         [run] = [run for run in runs if run.is_selected(selection)]
-        return of_campaign.CAMPAIGN[panel](run, selection)
+        return of_campaign.expected_rows(panel, query.expression, run, selection)
     return None

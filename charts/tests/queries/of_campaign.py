@@ -4,6 +4,10 @@ There is one function for each query. Effects are parts per million in the statu
 nanoseconds in the status and seconds in the metrics.
 """
 
+import json
+import pathlib
+import re
+
 from status import row, rows, size
 
 QUANTILES = {
@@ -172,66 +176,46 @@ def sections(run, selection):
     )
 
 
-# Columns of the panels that show values that only some workloads have, in order.
-OF_WORKLOADS = {
-    "Calls and memory": (
-        measured("callMeanNanos", 1e-9),
-        measured("callDeviationNanos", 1e-9),
-        measured("callHopNanos", 1e-9),
-        measured("callMemoryGrowthBytes"),
-        measured("footprintBaselineBytes"),
-        measured("footprintOwnBytes"),
-        measured("footprintConsumerBytes"),
-        measured("footprintConsumerRssBytes"),
-        measured("footprintTensorBytes"),
-        measured("footprintSavedBytes"),
-        measured("footprintSlopeBytes"),
-    ),
-    "Parameter serving": (
-        measured("servingVersionLagMeanPpm", 1e-6),
-        measured("servingWorstWorkerLagPpm", 1e-6),
-        measured("servingWorkersWithoutVersion"),
-        measured("servingTimeLagP50Nanos", 1e-9),
-        measured("servingTimeLagP99Nanos", 1e-9),
-        measured("servingTimeLagMaxNanos", 1e-9),
-        measured("servingStoreLagPpm", 1e-6),
-        measured("servingPostLagPpm", 1e-6),
-        measured("servingOriginalStalenessPpm", 1e-6),
-        measured("servingPushP50Nanos", 1e-9),
-        measured("servingPushMaxNanos", 1e-9),
-        measured("servingPushBytesPerSecond"),
-        measured("servingPublished"),
-        measured("servingPublishedNotDeliveredToAll"),
-        measured("servingPullP50Nanos", 1e-9),
-        measured("servingColdSteps"),
-        measured("servingColdNanos", 1e-9),
-        measured("servingTorn"),
-        measured("servingDatagramsSent"),
-        measured("servingDatagramsLost"),
-        measured("servingClockBoundNanos", 1e-9),
-    ),
-    "Flows and directions": (
-        measured("flowsSlowestBytesPerSecond"),
-        measured("flowsMedianBytesPerSecond"),
-        measured("flowsFastestBytesPerSecond"),
-        measured("flowsSlowestReceiverBytesPerSecond"),
-        measured("flowsFastestReceiverBytesPerSecond"),
-        measured("flowsFairnessPpm", 1e-6),
-        measured("directionsInitiatorBytesPerSecond"),
-        measured("directionsTargetBytesPerSecond"),
-    ),
-    "Other workload values": (
-        measured("flushP50Nanos", 1e-9),
-        measured("flushMaxNanos", 1e-9),
-        measured("pingIdleP99Nanos", 1e-9),
-        measured("pingLoadedP99Nanos", 1e-9),
-        measured("readBackP50Nanos", 1e-9),
-        measured("readBackP99Nanos", 1e-9),
-        measured("firstBatchNanos", 1e-9),
-        measured("reportedLatencyNanos", 1e-9),
-        measured("reportedBytesPerSecond"),
-    ),
-}
+# The catalogue of quantities.
+QUANTITIES = json.loads(
+    (pathlib.Path(__file__).resolve().parents[2] / "dashboards/quantities.json").read_text(encoding="utf-8")
+)
+SCALES = {"ns": 1e-9, "ns/GiB": 1e-9, "millionths": 1e-6, "%": 1e-2}
+# Values of a graphics card, of calls that are shorter than a reading of the clock, and of other traffic on an interface, which
+# these campaigns may not have.
+MAY_BE_ABSENT = {"footprintVramBytes", "callClockNanos", "disturbanceForeignBytes"}
+
+
+def column(expression):
+    """Metric and labels that the query of a column in a table of values selects."""
+    match = re.fullmatch(r"max by \(size_bytes, arm\) \((\w+)\{(.*)\}\)", expression)
+    return match[1], dict(re.findall(r'(\w+)="([^"]*)"', match[2]))
+
+
+def quantity_of(expression):
+    """The quantity of a column, or None if it has another value."""
+    metric, labels = column(expression)
+    for entry in QUANTITIES:
+        label = entry["label"]
+        if entry["metric"] == metric and (not label or labels.get(label["name"]) == label["value"]):
+            return entry
+    return None
+
+
+def may_be_absent(panel, expression):
+    """Whether the query of a column may return no result."""
+    entry = None if panel in CAMPAIGN else quantity_of(expression)
+    return entry is not None and entry["quantity"] in MAY_BE_ABSENT
+
+
+def expected_rows(panel, expression, run, selection):
+    """Expected result of a query."""
+    if panel in CAMPAIGN:
+        return CAMPAIGN[panel](run, selection)
+    entry = quantity_of(expression)
+    if entry:
+        return measured(entry["quantity"], SCALES.get(entry["unit"], 1))(run, selection)
+    return {"fabricbench_arm_valid_rounds": valid_rounds, "fabricbench_arm_valid": valid}[column(expression)[0]](run, selection)
 
 
 CAMPAIGN = {
@@ -260,19 +244,5 @@ CAMPAIGN = {
     ("Comparisons", "C"): compared("upperPpm"),
     ("Comparisons", "D"): compared_verdicts,
     ("Did the optimizations take effect?", "A"): engagement,
-    ("Values", "A"): measured("latencyMinNanos", 1e-9),
-    ("Values", "B"): measured("latencyP50Nanos", 1e-9),
-    ("Values", "C"): measured("latencyP95Nanos", 1e-9),
-    ("Values", "D"): measured("latencyP99Nanos", 1e-9),
-    ("Values", "E"): measured("latencyP999Nanos", 1e-9),
-    ("Values", "F"): measured("latencyMaxNanos", 1e-9),
-    ("Values", "G"): measured("bytesPerSecond"),
-    ("Values", "H"): measured("completionsPerSecond"),
-    ("Values", "I"): measured("cpuNanosPerGib", 1e-9),
-    ("Values", "J"): valid_rounds,
-    ("Values", "K"): valid,
     ("Call and footprint sections", "A"): sections,
-}
-CAMPAIGN |= {
-    (panel, chr(ord("A") + index)): column for panel, columns in OF_WORKLOADS.items() for index, column in enumerate(columns)
 }

@@ -1,11 +1,12 @@
 //! `fabricbench explain`: definitions of the fields of the resource and of the measured quantities.
 
 use clap::Args;
-use crds::quantity::{Quantity, Unit};
+use crds::quantity::{Combination, Observation, Quantity, Statistic, Unit};
 use crds::suggestion::did_you_mean;
 use manifest::{Field, UnknownField};
-use operator::metrics::results::series_of;
+use operator::metrics::results::{metric_of, series_of};
 use operator::terminal::print;
+use serde_json::{Value, json};
 
 use super::{Exit, Failure};
 
@@ -20,16 +21,21 @@ pub(super) struct Explain {
     /// all quantities are listed.
     name: Option<String>,
 
-    /// Print the list as a Markdown table.
+    /// Print the list as Markdown tables.
     #[arg(long, conflicts_with = "name")]
     markdown: bool,
+
+    /// Print the list as JSON, with the Prometheus metric and label of each quantity.
+    #[arg(long, conflicts_with_all = ["name", "markdown"])]
+    json: bool,
 }
 
 impl Explain {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
         let text = match &self.name {
             Some(name) => explanation(name)?,
-            None if self.markdown => table(),
+            None if self.markdown => tables(),
+            None if self.json => json(),
             None => list(),
         };
         print(&text)?;
@@ -112,8 +118,23 @@ fn list() -> String {
     lines.concat()
 }
 
-/// The table of docs/quantities.md.
-fn table() -> String {
+/// The list that the dashboards read, charts/dashboards/quantities.json.
+fn json() -> String {
+    let entries = Quantity::ALL.map(|quantity| {
+        let (metric, label) = metric_of(quantity);
+        json!({
+            "quantity": quantity.name(),
+            "unit": unit(quantity),
+            "help": quantity.definition().help,
+            "metric": metric,
+            "label": label.map(|(name, value)| json!({"name": name, "value": value})),
+        })
+    });
+    format!("{:#}\n", Value::from_iter(entries))
+}
+
+/// The tables of docs/quantities.md.
+fn tables() -> String {
     let rows = Quantity::ALL.map(|quantity| {
         let help = quantity.definition().help;
         format!(
@@ -122,10 +143,40 @@ fn table() -> String {
             series_of(quantity)
         )
     });
+    let observations = Observation::ALL.map(|observation| {
+        let definition = observation.definition();
+        let field = definition.field.replace('/', ".");
+        format!(
+            "| `{field}` | {} | {} |\n",
+            definition.help,
+            computed(observation)
+        )
+    });
     format!(
-        "| quantity | unit | definition | Prometheus |\n| --- | --- | --- | --- |\n{}",
-        rows.concat()
+        "| quantity | unit | definition | Prometheus |\n| --- | --- | --- | --- |\n{}\n## Observations\n\n\
+         | field of `posted` of the initiator | definition | quantities |\n| --- | --- | --- |\n{}",
+        rows.concat(),
+        observations.concat()
     )
+}
+
+/// Text that says how quantities are computed from an observation.
+fn computed(observation: Observation) -> String {
+    let quantities = Quantity::ALL.into_iter().filter_map(|quantity| {
+        let source = quantity.definition().source?;
+        let statistic = match source.statistic {
+            Statistic::Median => "median",
+            Statistic::P99 => "99th percentile",
+            Statistic::Max => "maximum",
+        };
+        (source.observation == observation).then(|| format!("`{quantity}`: {statistic}"))
+    });
+    let quantities: Vec<String> = quantities.collect();
+    let of = match observation.definition().combination {
+        Combination::Distribution => "of the pooled samples of all valid cases",
+        Combination::LongestThread => "over the rounds of the median over the pairs",
+    };
+    format!("{} {of}", quantities.join(", "))
 }
 
 #[cfg(test)]
@@ -174,6 +225,26 @@ mod tests {
             assert_eq!(failure.exit, Exit::InvalidInput);
             let message = failure.to_string();
             assert!(message.contains(expected), "{name}: {message}");
+        }
+    }
+
+    fn read(path: &str) -> String {
+        let workspace = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        std::fs::read_to_string(workspace.join(path)).unwrap()
+    }
+
+    #[test]
+    fn the_dashboard_and_the_documentation_contain_every_quantity() {
+        let board = read("charts/fabricbench/dashboards/campaign.json");
+        let queries: Vec<&str> = board.lines().filter(|line| line.contains("\"expr\": ")).collect();
+        let page = read("docs/quantities.md");
+        for quantity in Quantity::ALL {
+            let (metric, label) = metric_of(quantity);
+            let label = label.map_or_else(String::new, |(name, value)| format!(r#", {name}=\"{value}\"}}"#));
+            let is_selected =
+                |query: &&str| query.contains(&format!("({metric}{{")) && query.contains(&label);
+            assert!(queries.iter().any(is_selected), "{quantity}");
+            assert!(page.contains(&format!("| `{quantity}` | ")), "{quantity}");
         }
     }
 }

@@ -10,7 +10,7 @@ mod quantities;
 mod run;
 
 pub use metric::{Emit, ResultMetric, Samples};
-pub use quantities::series_of;
+pub use quantities::{metric_of, series_of};
 
 use super::RunValues;
 use super::values::Row;

@@ -118,7 +118,7 @@ pub(super) static METRICS: LazyLock<Vec<ResultMetric>> = LazyLock::new(|| {
             names.push(name);
         }
     }
-    names.into_iter().map(metric_of).collect()
+    names.into_iter().map(result_metric).collect()
 });
 
 /// Emits the values of the quantities that the metric called `name` in the catalogue contains.
@@ -135,16 +135,24 @@ pub(super) fn emit(name: &str, arm: &ArmValues, emit: &mut Emit<'_>) {
     }
 }
 
-/// Returns the metric that contains `quantity`, with its label if it has one.
-pub fn series_of(quantity: Quantity) -> String {
+/// Returns the name of the metric that contains `quantity`, and the name and value of the label that distinguishes it from
+/// the metric's other quantities, if there are any.
+pub fn metric_of(quantity: Quantity) -> (String, Option<(&'static str, &'static str)>) {
     let series = quantity.definition().series;
     let labeled = LABELED.iter().find(|(name, ..)| *name == series.metric);
-    let label = labeled.map(|(_, label, _)| format!("{{{label}=\"{}\"}}", series.label));
-    format!("{PREFIX}{}{}", series.metric, label.unwrap_or_default())
+    let label = labeled.map(|(_, label, _)| (*label, series.label));
+    (format!("{PREFIX}{}", series.metric), label)
+}
+
+/// Returns the metric that contains `quantity`, with its label if it has one.
+pub fn series_of(quantity: Quantity) -> String {
+    let (metric, label) = metric_of(quantity);
+    let label = label.map(|(name, value)| format!("{{{name}=\"{value}\"}}"));
+    metric + &label.unwrap_or_default()
 }
 
 /// The metric called `name`, which is without the prefix.
-fn metric_of(name: &'static str) -> ResultMetric {
+fn result_metric(name: &'static str) -> ResultMetric {
     let quantities = || Quantity::ALL.into_iter().map(Quantity::definition);
     let own = || quantities().filter(move |definition| definition.series.metric == name);
     let contains = |unit: &&str| {
