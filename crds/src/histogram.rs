@@ -112,7 +112,10 @@ impl Histogram {
     pub fn count(&self) -> u64 {
         match &self.range {
             Some(range) => range.len(),
-            None => self.buckets.iter().map(|(_, count)| count).sum(),
+            None => {
+                let counts = self.buckets.iter().map(|(_, count)| *count);
+                counts.fold(0, u64::saturating_add)
+            }
         }
     }
 

@@ -219,6 +219,18 @@ mod tests {
         }
     }
 
+    /// The longest time of a thread is combined by its median, so no other statistic of it exists.
+    #[test]
+    fn longest_times_of_threads_have_only_a_median() {
+        let sources = Quantity::ALL
+            .iter()
+            .filter_map(|quantity| quantity.definition().source);
+        for source in sources {
+            let is_longest = source.observation.definition().combination == Combination::LongestThread;
+            assert!(!is_longest || source.statistic == Statistic::Median, "{source:?}");
+        }
+    }
+
     #[test]
     fn every_observation_is_the_source_of_a_quantity() {
         for observation in Observation::ALL {

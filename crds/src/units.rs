@@ -91,6 +91,9 @@ fn or_example(forms: &[String], example: &str) -> String {
     }
 }
 
+/// Maximum size of a message, in bytes: the largest RDMA write that an EFA device supports.
+pub const MAX_MESSAGE_BYTES: u64 = 1 << 30;
+
 /// Number of bytes, written as `64`, `1Ki`, `16Mi`, `2Gi` (binary) or `1k`, `16M`, `2G` (decimal).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Size(pub u64);

@@ -7,8 +7,8 @@
 //! over a TCP connection. A server checks the proposal against its [`limits`], adds its own choices, and becomes the worker
 //! with rank 1.
 //!
-//! [`serve`], [`session`], [`busy`], [`current_session`], [`campaign`], [`connect`], [`loopback`] and [`segment`] perform I/O.
-//! The other modules do not.
+//! [`serve`], [`session`], [`busy`], [`current_session`], [`campaign`], [`connect`], [`loopback`] and [`segment`] perform I/O,
+//! and [`flags`] writes to standard error. The other modules do not.
 
 pub mod bounds;
 mod busy;

@@ -47,7 +47,7 @@ mod errors {
         );
         let empty = loopback(&["--tls", "sm", "--large-bytes", "0"]);
         assert!(
-            empty.contains("spec.scenarios[0].largeArray.sizes[0]: 0 is not between 1 and 1Gi bytes"),
+            empty.contains("--large-bytes must be between 1 byte and 1Gi"),
             "{empty}"
         );
         let both = loopback(&["--tls", "sm", "--provider", "tcp"]);

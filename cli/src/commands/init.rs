@@ -56,6 +56,16 @@ impl Init {
         Ok(Exit::Complete)
     }
 
+    /// The command with all its flags.
+    fn command_line(&self) -> String {
+        let output = self
+            .output
+            .as_ref()
+            .map(|path| path.to_string_lossy().into_owned());
+        let own = [("--name", &self.name), ("--output", &output)];
+        self.flags.command_line(&own)
+    }
+
     /// The file, its text, which `plan` accepts, and the next commands.
     fn manifest(&self) -> Result<(PathBuf, String, String), Failure> {
         if !self.flags.has_subject() {
@@ -76,7 +86,7 @@ impl Init {
         let shown = shlex::try_quote(&file.to_string_lossy()).map(|quoted| quoted.into_owned());
         let shown = shown
             .map_err(|_| Failure::invalid_input("--output: the name of the file contains a NUL character"))?;
-        let text = text::manifest(&question, &self.flags.command_line(), &name, &shown);
+        let text = text::manifest(&question, &self.command_line(), &name, &shown);
         validate(&file, &text).map_err(Failure::invalid_input)?;
         let commands = text::commands(&question, &name, &shown, "  ");
         Ok((file, text, commands))

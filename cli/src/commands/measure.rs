@@ -1,5 +1,6 @@
 //! `fabricbench measure`: the run that a client role of `fabricbench-runner` describes. The roles start this command.
 
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,9 @@ use super::output::text_options;
 use super::{Exit, Failure, Input};
 use crate::local::{Interrupt, LocalRun, RunResult, StopReason, ThisMachine, find_runner};
 use crate::report::{Report, json, text};
+
+/// Directory of the run, in a temporary directory.
+const RUN: &str = "run";
 
 /// Measure a run with a single arm, print its report and a summary as JSON, and write its JSON report to a file.
 #[derive(Debug, Args)]
@@ -50,7 +54,7 @@ impl Measure {
         // A file that cannot be written is reported before the measurement instead of after it.
         if let Some(file) = &self.output {
             let opened = fs::OpenOptions::new().create(true).append(true).open(file);
-            opened.map_err(|error| cannot_write(file, &error))?;
+            opened.map_err(|error| Failure::incomplete(cannot_write(file, &error)))?;
         }
         let runner = find_runner(Some(&self.runner)).map_err(Failure::invalid_input)?;
         let interrupt = Interrupt::listen()
@@ -69,11 +73,15 @@ impl Measure {
             (true, false) => None,
         };
         executor.samples = samples.clone();
-        let path = directory.path().join("run");
+        let path = directory.path().join(RUN);
         let mut run = LocalRun::create(run, uid, plan, &path).map_err(Failure::incomplete)?;
-        let ended = run.execute(&executor, &interrupt).map_err(Failure::incomplete)?;
+        let ended = match run.execute(&executor, &interrupt) {
+            Ok(ended) => ended,
+            Err(error) => return Err(kept(directory, &error)),
+        };
         if ended.stopped.is_none() || ended.evaluation.summary.blocks_done > 0 {
-            self.publish(&run, &ended, samples.as_deref())?;
+            let published = self.publish(&run, &ended, samples.as_deref());
+            published.map_err(|message| kept(directory, &message))?;
         }
         match &ended.stopped {
             None => Ok(ended.evaluation.outcome().into()),
@@ -106,34 +114,44 @@ impl Measure {
         Ok(path)
     }
 
-    /// Writes the results to the file, and prints them. If one of these steps fails, the other one is still performed.
-    fn publish(&self, run: &LocalRun, ended: &RunResult, samples: Option<&Path>) -> Result<(), Failure> {
+    /// Writes the results to the file, and prints them. If one of these steps fails, the others are still performed.
+    ///
+    /// # Errors
+    /// Returns the message of the first step that failed.
+    fn publish(&self, run: &LocalRun, ended: &RunResult, samples: Option<&Path>) -> Result<(), String> {
         let report = Report {
             plan: run.plan(),
             evaluation: &ended.evaluation,
         };
-        let mut document = json::render(&report)
-            .and_then(|text| serde_json::from_str::<Value>(&text))
-            .map_err(|error| Failure::incomplete(format!("the report cannot be rendered: {error}")))?;
+        let printed = print_styled(&text::render(&report.document(), &text_options(false)));
+        let printed = printed.map_err(|error| format!("writing to standard output failed: {error}"));
+        let document = json::render(&report).and_then(|text| serde_json::from_str::<Value>(&text));
+        let mut document =
+            document.map_err(|error| format!("the report cannot be rendered as JSON: {error}"))?;
         let results = document["results"].as_array().into_iter().flatten();
         let results: Vec<Value> = results.map(summary_of).collect();
-        if let Some(samples) = samples {
-            let read = samples_in(samples);
-            document["samples"] = read
-                .map_err(|error| Failure::incomplete(format!("the samples cannot be read: {error}")))?
-                .into();
+        let samples = samples.map(samples_in).transpose();
+        let samples = samples.map_err(|error| format!("the samples cannot be read: {error}"));
+        if let Ok(Some(samples)) = &samples {
+            document["samples"] = json!(samples);
         }
-        // A measured result must not be lost because nothing is reading standard output anymore.
         let written = self.output.as_ref().map_or(Ok(()), |file| {
             fs::write(file, format!("{document:#}\n")).map_err(|error| cannot_write(file, &error))
         });
-        let printed = print_styled(&text::render(&report.document(), &text_options(false))).and_then(|()| {
-            let summary = json!({"run": run.plan().run, "results": results});
-            print(&format!("\nJSON summary:\n{summary:#}\n"))
-        });
-        written?;
-        printed.map_err(|error| Failure::incomplete(format!("writing to standard output failed: {error}")))
+        let summary = json!({"run": run.plan().run, "results": results});
+        let summarized = print(&format!("\nJSON summary:\n{summary:#}\n"));
+        let summarized = summarized.map_err(|error| format!("writing to standard output failed: {error}"));
+        written.and(samples.map(drop)).and(printed).and(summarized)
     }
+}
+
+/// Keeps the records in `directory`, because what follows the measurement failed.
+fn kept(directory: TempDir, message: &dyn Display) -> Failure {
+    let path = directory.keep().join(RUN);
+    Failure::incomplete(format!(
+        "{message}. The records are kept: `fabricbench report {}` reads them",
+        path.display()
+    ))
 }
 
 /// The part of a result that identifies it, and its values.
@@ -158,6 +176,6 @@ fn samples_in(directory: &Path) -> io::Result<Vec<Value>> {
     Ok(files)
 }
 
-fn cannot_write(file: &Path, error: &io::Error) -> Failure {
-    Failure::incomplete(format!("cannot write {}: {}", file.display(), with_remedy(error)))
+fn cannot_write(file: &Path, error: &io::Error) -> String {
+    format!("cannot write {}: {}", file.display(), with_remedy(error))
 }

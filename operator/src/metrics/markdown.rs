@@ -44,24 +44,7 @@ mod tests {
     use super::*;
 
     /// Metrics that no dashboard shows, each with the reason.
-    const NOT_SHOWN: [(&str, &str); 15] = [
-        ("fabricbench_arm_cpu_ratio", "the CPU time per GiB is shown"),
-        ("fabricbench_arm_iterations", "the same for all arms"),
-        (
-            "fabricbench_arm_mean_round_trip_seconds",
-            "the one-way latency is shown",
-        ),
-        ("fabricbench_arm_direction_balance_ratio", "both rates are shown"),
-        (
-            "fabricbench_arm_ping_blocking_ratio",
-            "both percentiles are shown",
-        ),
-        (
-            "fabricbench_arm_footprint_saved_ratio",
-            "the saved bytes are shown",
-        ),
-        ("fabricbench_arm_serving_workers", "part of the spec"),
-        ("fabricbench_arm_version_lag", "the mean is shown"),
+    const NOT_SHOWN: [(&str, &str); 5] = [
         ("process_virtual_memory_bytes", "the resident memory is shown"),
         ("process_open_fds", "the operator opens few files"),
         ("process_max_fds", "the operator opens few files"),
@@ -70,14 +53,6 @@ mod tests {
             "Kubernetes reports restarts of the pod",
         ),
         ("process_threads", "constant"),
-        (
-            "fabricbench_arm_disturbance_ratio",
-            "the run's warnings name the amount and the remedy",
-        ),
-        (
-            "fabricbench_arm_foreign_bytes",
-            "the run's warnings name the amount and the remedy",
-        ),
     ];
 
     /// Whether `text` contains the metric `name`, with or without a histogram suffix.

@@ -45,13 +45,18 @@ fn assert_golden(actual: &str) {
         std::fs::write(&path, actual).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    let changed = actual
-        .lines()
-        .zip(expected.lines())
-        .find(|(actual, expected)| actual != expected);
+    let (mut lines, mut golden) = (actual.lines(), expected.lines());
+    let pairs = std::iter::from_fn(|| match (lines.next(), golden.next()) {
+        (None, None) => None,
+        pair => Some(pair),
+    });
+    let changed: Vec<_> = pairs
+        .filter(|(actual, expected)| actual != expected)
+        .take(5)
+        .collect();
     assert!(
         expected == actual,
-        "the objects differ from {}: {changed:#?}. If the change is intended, run this test with FABRICBENCH_UPDATE_GOLDEN=1 \
+        "the objects differ from {}, first in: {changed:#?}. If the change is intended, run this test with FABRICBENCH_UPDATE_GOLDEN=1 \
          and review the difference.",
         path.display()
     );

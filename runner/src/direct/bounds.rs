@@ -4,9 +4,11 @@ use std::ops::RangeInclusive;
 
 use snafu::Snafu;
 
+use crate::measure::recorder::MAX_SAMPLES;
+
 /// Maximum number of measured or warm-up operations of a scenario, so that every latency sample is stored, and a client
 /// cannot occupy a server with more.
-pub const MAX_OPERATIONS: u32 = 1_000_000;
+pub const MAX_OPERATIONS: u32 = MAX_SAMPLES;
 /// Maximum time limit of a case, in seconds.
 pub const MAX_CASE_SECONDS: u32 = 3600;
 /// Numbers of rails.

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use crds::number::whole_number;
-use crds::units::Size;
-use crds::v1alpha1::{Libfabric, LibfabricProvider, MemoryKind, TransportSpec, Ucx, UcxTransport, tls_value};
+use crds::units::{MAX_MESSAGE_BYTES, Size};
+use crds::v1alpha1::{
+    Libfabric, LibfabricProvider, MemoryKind, SmallMessages, TransportSpec, Ucx, UcxTransport, tls_value,
+};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -307,11 +309,20 @@ impl ScenarioFlags {
                 ));
             }
         }
-        let batches = self
-            .small_iterations
-            .unwrap_or(1)
-            .max(self.small_warmup.unwrap_or(0));
-        let messages = u64::from(batches) * u64::from(self.small_concurrency.unwrap_or(1));
+        let sizes = [
+            ("--large-bytes", self.large_bytes),
+            ("--small-bytes", self.small_bytes),
+            ("--stream-bytes", self.stream_bytes),
+        ];
+        for (flag, size) in sizes {
+            if size.is_some_and(|size| !(1..=MAX_MESSAGE_BYTES).contains(&size.0)) {
+                return Err(FlagError::new(flag, "must be between 1 byte and 1Gi"));
+            }
+        }
+        let usual = SmallMessages::default();
+        let batches = self.small_iterations.unwrap_or(usual.batches);
+        let concurrency = self.small_concurrency.unwrap_or(usual.concurrency);
+        let messages = u64::from(batches) * u64::from(concurrency);
         if messages > MAX_OPERATIONS.into() {
             let reason =
                 format!("and --small-concurrency are {messages} messages: choose at most {MAX_OPERATIONS}");

@@ -4,7 +4,7 @@
 //! devices or commands of the server are refused.
 
 use crds::assignment::{Assignment, Extent, ScenarioAssignment, TransferWorkload, Workload};
-use crds::units::Size;
+use crds::units::{MAX_MESSAGE_BYTES, Size};
 use crds::v1alpha1::{Alignment, Devices, TransportSpec};
 
 use super::bounds::{self, MAX_CASE_SECONDS, MAX_OPERATIONS};
@@ -12,8 +12,8 @@ use super::segment::bounds::SegmentLimits;
 use super::transport;
 use crate::rendezvous::proposal::Proposal;
 
-/// Default maximum message size.
-pub const DEFAULT_MAX_BYTES: Size = Size(4 << 30);
+/// Default maximum message size, which is the largest size in a run.
+pub const DEFAULT_MAX_BYTES: Size = Size(MAX_MESSAGE_BYTES);
 /// Maximum number of scenarios in a proposal, as in a run.
 const MAX_SCENARIOS: usize = 8;
 /// Maximum length of a name, in bytes.

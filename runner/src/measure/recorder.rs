@@ -8,7 +8,7 @@ use crds::quantile::exclusive;
 use crds::record::ExclusiveQuantiles;
 
 /// Maximum number of samples per thread that are stored individually. They occupy 8 MB.
-const MAX_SAMPLES: u32 = 1_000_000;
+pub(crate) const MAX_SAMPLES: u32 = 1_000_000;
 
 /// Latency distribution of a window.
 #[derive(Clone, Debug, PartialEq)]

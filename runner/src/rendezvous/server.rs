@@ -115,15 +115,17 @@ impl Server {
         let mut is_waiting = false;
         loop {
             let (address, stream) = self.connect(deadline)?;
-            if let Some(own) = assignment.bindings.first_mut().filter(|own| own.rails.is_empty()) {
-                own.rails = connection_rails(&assignment.transport, &stream);
-            }
             let role = &self.role;
             match propose(stream, &proposal).context(ConnectionSnafu {
                 address: &address,
                 role,
             })? {
-                Ok(reader) => return Ok(reader),
+                Ok(reader) => {
+                    if let Some(own) = assignment.bindings.first_mut().filter(|own| own.rails.is_empty()) {
+                        own.rails = connection_rails(&assignment.transport, reader.stream());
+                    }
+                    return Ok(reader);
+                }
                 Err(refusal) if refusal.reason == RefusalReason::Busy && Instant::now() < deadline => {
                     if !is_waiting {
                         // The note is lost if standard error is closed.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crds::quantity::Observation;
+use crds::quantity::{Combination, Observation};
 use crds::record::{Durations, Observations, Observed};
 
 use crate::measure::recorder::Recorder;
@@ -18,6 +18,22 @@ pub enum Sampled {
     Durations(Recorder),
     /// One duration, in nanoseconds.
     Nanos(u64),
+}
+
+impl Sampled {
+    fn nanos(&self) -> Option<u64> {
+        match self {
+            Self::Nanos(nanos) => Some(*nanos),
+            Self::Durations(_) => None,
+        }
+    }
+
+    fn into_recorder(self) -> Option<Recorder> {
+        match self {
+            Self::Durations(recorder) => Some(recorder),
+            Self::Nanos(_) => None,
+        }
+    }
 }
 
 impl ThreadObservations {
@@ -50,17 +66,18 @@ impl ThreadObservations {
     /// Combines the threads. Observations without a sample are omitted.
     pub fn report(self) -> Observations {
         let combined = self.0.into_iter().filter_map(|(observation, sampled)| {
-            let mut recorders = Vec::new();
-            let mut longest = None;
-            for one in sampled {
-                match one {
-                    Sampled::Durations(recorder) => recorders.push(recorder),
-                    Sampled::Nanos(nanos) => longest = longest.max(Some(nanos)),
+            let observed = match observation.definition().combination {
+                Combination::LongestThread => {
+                    let nanos = sampled.iter().filter_map(Sampled::nanos);
+                    Observed::Nanos(nanos.max()?)
                 }
-            }
-            let durations = Some(durations(recorders)).filter(|all| all.histogram.count() > 0);
-            let observed = longest.map(Observed::Nanos);
-            Some((observation, observed.or(durations.map(Observed::Distribution))?))
+                Combination::Distribution => {
+                    let recorders = sampled.into_iter().filter_map(Sampled::into_recorder);
+                    let durations = durations(recorders);
+                    (durations.histogram.count() > 0).then_some(Observed::Distribution(durations))?
+                }
+            };
+            Some((observation, observed))
         });
         combined.collect()
     }

@@ -87,7 +87,16 @@ impl<I: BufRead> Dialogue<'_, I> {
             Subject::Nodes => flags.nodes = Some(answer),
         }
         if flags.on.is_none() {
-            flags.on = Some(self.choice("Where does it run?", &PLACES)?);
+            let places = match subject {
+                // Only pods have images, and workers of one machine are not different nodes.
+                Subject::Images => &PLACES[2..],
+                Subject::Nodes => &PLACES[1..],
+                _ => &PLACES,
+            };
+            flags.on = match places {
+                [(_, place)] => Some(*place),
+                places => Some(self.choice("Where does it run?", places)?),
+            };
         }
         Ok(())
     }
@@ -162,9 +171,11 @@ mod tests {
             "{shown}"
         );
 
-        let flags = dialogue("2\na b\n3\n").0.unwrap();
+        // Only pods have images.
+        let flags = dialogue("2\na b\n").0.unwrap();
         assert_eq!(flags.image, ["a", "b"]);
-        let flags = dialogue("6\nall\n2\n").0.unwrap();
+        assert_eq!(flags.on, Some(Place::P5));
+        let flags = dialogue("6\nall\n1\n").0.unwrap();
         assert_eq!(
             (flags.nodes.as_deref(), flags.on),
             (Some("all"), Some(Place::Machines))

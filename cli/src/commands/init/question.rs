@@ -137,7 +137,7 @@ impl Flags {
     }
 
     /// Command line with these flags, on one line.
-    pub(super) fn command_line(&self) -> String {
+    pub(super) fn command_line(&self, more: &[(&str, &Option<String>)]) -> String {
         let lists = [
             ("--env", &self.env),
             ("--image", &self.image),
@@ -156,8 +156,9 @@ impl Flags {
             ("--on", &place),
         ];
         let single = single
-            .into_iter()
-            .filter_map(|(flag, value)| Some((flag, value.clone()?)));
+            .iter()
+            .chain(more)
+            .filter_map(|(flag, value)| Some((*flag, (*value).clone()?)));
         let words = lists.chain(single).map(|(flag, value)| {
             let value = value.replace(char::is_control, " ");
             format!(" {flag} {}", shlex::try_quote(&value).unwrap_or_default())
@@ -265,7 +266,7 @@ impl Flags {
             }
             [one] if !one.contains("{port}") && !one.contains("{server}") => (Vec::new(), words(one)?),
             [both] => {
-                let (server, mut client) = (without_address(&words(both)?), words(both)?);
+                let (server, mut client) = (without_address(&words(both)?)?, words(both)?);
                 if server.len() == client.len() {
                     client.push("{server}".to_owned());
                 }
@@ -339,12 +340,21 @@ impl Flags {
 }
 
 /// The arguments without the address of the server.
-fn without_address(words: &[String]) -> Vec<String> {
-    words
-        .iter()
-        .filter(|word| !word.contains("{server}"))
-        .cloned()
-        .collect()
+///
+/// # Errors
+/// Returns a message if the address is the value of an option, because the option would remain without a value.
+fn without_address(words: &[String]) -> Result<Vec<String>, String> {
+    let is_address = |word: &&String| word.contains("{server}");
+    let mut pairs = words.windows(2);
+    let option = pairs.find(|pair| pair[0].starts_with('-') && is_address(&&pair[1]));
+    match option {
+        Some(pair) => Err(format!(
+            "--command: the server would have the option {} without a value. Set --command twice: the command of the \
+             server and that of the client",
+            pair[0]
+        )),
+        None => Ok(words.iter().filter(|word| !is_address(word)).cloned().collect()),
+    }
 }
 
 /// Converts a text to the name of a variant: a DNS label.

@@ -159,6 +159,10 @@ fn refusals_name_the_flag() {
             "--env FI_X=1 --transport shm --on machines",
             "--transport: shm connects only processes of one machine",
         ),
+        (
+            "--command 'tool -h {server} -p {port}'",
+            "--command: the server would have the option -h without a value",
+        ),
         ("--env FI_X=1 --name A", "--name: "),
     ] {
         let failure = init(line).manifest().unwrap_err();
@@ -173,7 +177,7 @@ fn a_text_with_a_line_feed_does_not_leave_a_comment() {
     let failure = init("--env \"FI_X=1\nfoo=2\"").manifest();
     let text = failure.map(|(_, text, _)| text).unwrap_or_default();
     assert!(!text.contains("\nfoo"), "{text}");
-    assert_eq!(init("--env \"A='1\n2'\"").flags.command_line().lines().count(), 1);
+    assert_eq!(init("--env \"A='1\n2'\"").command_line().lines().count(), 1);
 }
 
 #[test]

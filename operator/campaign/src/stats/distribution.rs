@@ -36,8 +36,9 @@ impl Distribution {
                 true => highest.min(max_nanos),
                 false => highest,
             };
-            *self.buckets.entry(end).or_default() += count;
-            self.count += count;
+            let bucket = self.buckets.entry(end).or_default();
+            *bucket = bucket.saturating_add(count);
+            self.count = self.count.saturating_add(count);
             previous = highest;
         }
     }

@@ -1,12 +1,10 @@
 //! The sizes of messages and tensors, and the payloads of calls.
 
-use crds::units::Size;
+use crds::units::{MAX_MESSAGE_BYTES, Size};
 use crds::v1alpha1::Rpc;
 
 use super::reporter::Reporter;
 
-/// Maximum message size: the largest RDMA write that an EFA device supports.
-pub(crate) const MAX_SIZE_BYTES: u64 = 1 << 30;
 /// Maximum size of a tensor, which is not transferred over a fabric.
 pub(crate) const MAX_TENSOR_BYTES: u64 = 64 << 30;
 /// Fix for a size or payload that a list contains twice.
@@ -39,8 +37,8 @@ pub(crate) fn payloads(path: &str, given: &Rpc, over_transport: bool, report: &m
         let bytes = payload.size().bytes();
         let problem = if sizes.contains(&bytes) {
             format!("{payload:?} {REMOVE_ONE}")
-        } else if over_transport && bytes > MAX_SIZE_BYTES {
-            let max = Size(MAX_SIZE_BYTES);
+        } else if over_transport && bytes > MAX_MESSAGE_BYTES {
+            let max = Size(MAX_MESSAGE_BYTES);
             format!(
                 "{payload:?} is larger than {max}, the largest message of a transport. Set the channel of every \
                  variant to Local, UnixSocket, Tcp or SharedMemory, or remove the payload"

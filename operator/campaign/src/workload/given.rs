@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crds::assignment::{Extent, Workload};
-use crds::units;
+use crds::units::{self, MAX_MESSAGE_BYTES};
 use crds::v1alpha1::{ManyToMany, Scenario, SpecWorkload};
 
 use crate::validate::ValidatedScenario;
@@ -74,7 +74,7 @@ pub(crate) trait GivenWorkload: SpecWorkload {
     /// The valid sizes in bytes. Reports the others.
     fn valid_sizes(&self, context: &mut Context<'_>) -> Vec<u64> {
         let path = context.workload_path();
-        sizes::check(&path, &self.sizes(), sizes::MAX_SIZE_BYTES, context.report)
+        sizes::check(&path, &self.sizes(), MAX_MESSAGE_BYTES, context.report)
     }
 
     /// Changes `workload` to the one that needs the most memory of those that replace the scenario.

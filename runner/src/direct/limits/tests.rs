@@ -157,7 +157,7 @@ fn refuses_sizes_and_counts_beyond_the_limits() {
     let mut large = proposal(counted(&LargeArray::default()), 5 << 30);
     let error = suite().check(&large).unwrap_err();
     assert!(
-        error.contains("is 5Gi: choose a size from 1 to 4Gi (server limit: --max-bytes)"),
+        error.contains("is 5Gi: choose a size from 1 to 1Gi (server limit: --max-bytes)"),
         "{error}"
     );
     large.assignment.scenarios[0].max_size_bytes = 1;
