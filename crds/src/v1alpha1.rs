@@ -5,7 +5,6 @@
 
 mod answer;
 mod claims;
-mod command;
 mod condition_type;
 #[cfg(feature = "crd")]
 mod definition;
@@ -13,32 +12,34 @@ mod devices;
 mod execution;
 mod expectation;
 mod factors;
-mod footprint;
 mod load;
 mod many_to_many;
 mod metric;
-mod parameter_serving;
 mod placement;
 mod rate_format;
 mod reason;
 mod resources;
-mod rpc;
 mod run;
 mod run_policy;
 mod sampling;
 mod scenario;
-mod segment_transfer;
 mod spec_workload;
-mod starway;
 mod status;
 mod step_times;
 mod sweep;
 mod transport;
 mod variant;
 
+pub use crate::workload::command::spec::{Command, CommandPattern, CommandTool, TimeUnit};
+pub use crate::workload::footprint::spec::{Consumers, MemoryFootprint};
+pub use crate::workload::parameter_serving::spec::{Multicast, ParameterServing, ServingMode};
+pub use crate::workload::ping_pong::spec::{PingPong, PingPongOperation};
+pub use crate::workload::rpc::spec::{Rpc, RpcChannel, RpcPattern, RpcPayload};
+pub use crate::workload::segment_transfer::spec::{MIN_VRAM_THREADS, SegmentTransfer, SegmentWorkload};
+pub use crate::workload::starway::spec::{LargeArray, PingpongFlag, SmallMessages, StreamingDuplex};
+pub use crate::workload::transfer::spec::{Direction, Transfer, TransferBuffers, TransferOperation};
 pub use answer::Answer;
 pub use claims::{ATTRIBUTE_NUMA_NODE, ATTRIBUTE_PCI_ROOT, ClaimRequest, Claims, EXPRESSION_PATTERN};
-pub use command::{Command, CommandPattern, CommandTool, TimeUnit};
 pub use condition_type::ConditionType;
 #[cfg(feature = "crd")]
 pub use definition::definition;
@@ -46,28 +47,20 @@ pub use devices::Devices;
 pub use execution::{AttemptState, AttemptStatus, ExecutionStatus};
 pub use expectation::{Change, Expectation, SizeRange};
 pub use factors::{Coalesce, FactorEffectKind, FactorEffectResult, Factors};
-pub use footprint::{Consumers, MemoryFootprint};
 pub use load::{Arrivals, Load, OpenLoop, Sweep};
 pub use many_to_many::ManyToMany;
 pub use metric::Metric;
-pub use parameter_serving::{Multicast, ParameterServing, ServingMode};
 pub use placement::{Alignment, Pattern, Placement, PreflightMode, Toleration};
 pub use rate_format::{RateFormat, RateUnit};
 pub use reason::Reason;
 pub use resources::Resources;
-pub use rpc::{Rpc, RpcChannel, RpcPattern, RpcPayload};
 #[cfg(feature = "crd")]
 pub use run::BenchmarkRun;
 pub use run::BenchmarkRunSpec;
 pub use run_policy::RunPolicy;
 pub use sampling::{Sampling, SharedInterface, Stop};
-pub use scenario::{
-    Direction, MemoryKind, PingPong, PingPongOperation, Polling, Scenario, ScenarioWorkload, SizeOperations,
-    Transfer, TransferBuffers, TransferOperation,
-};
-pub use segment_transfer::{MIN_VRAM_THREADS, SegmentTransfer, SegmentWorkload};
+pub use scenario::{MemoryKind, Polling, Scenario, ScenarioWorkload, SizeOperations};
 pub use spec_workload::SpecWorkload;
-pub use starway::{LargeArray, PingpongFlag, SmallMessages, StreamingDuplex};
 pub use status::{
     ArmResult, BenchmarkRunStatus, CallCause, CallResult, CallSection, CaseValidity, ComparisonEnd,
     ComparisonResult, Condition, EndReason, Engagement, EnvironmentSummary, ExpectationOutcome,

@@ -1,15 +1,15 @@
 //! Workloads, each with its parameters and its properties in one file. A workload is registered once here.
 
-mod command;
+pub(crate) mod command;
 mod extent;
-mod footprint;
-mod parameter_serving;
-mod ping_pong;
+pub(crate) mod footprint;
+pub(crate) mod parameter_serving;
+pub(crate) mod ping_pong;
 mod properties;
-mod rpc;
-mod segment_transfer;
-mod starway;
-mod transfer;
+pub(crate) mod rpc;
+pub(crate) mod segment_transfer;
+pub(crate) mod starway;
+pub(crate) mod transfer;
 
 use std::ops::{Deref, DerefMut};
 

@@ -1,5 +1,7 @@
 //! Runs of a benchmark command, with all defaults resolved.
 
+pub(crate) mod spec;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};

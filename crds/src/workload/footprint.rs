@@ -1,5 +1,7 @@
 //! Distribution of a tensor to processes whose memory is measured.
 
+pub(crate) mod spec;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,7 @@
 //! Parameter serving: one trainer, which is the initiator, and workers, which are threads of the target.
 
+pub(crate) mod spec;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Extent, Inconsistency, WorkloadProperties};

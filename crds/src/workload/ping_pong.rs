@@ -1,5 +1,7 @@
 //! Ping-pong with one message in flight.
 
+pub(crate) mod spec;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Extent, WorkloadProperties};

@@ -1,5 +1,7 @@
 //! Calls between isolated processes.
 
+pub(crate) mod spec;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,7 @@
 //! Workload of the Transfer Engine Benchmark scenario.
 
+pub(crate) mod spec;
+
 use super::{Extent, TransferMode, TransferWorkload, Workload};
 use crate::v1alpha1::{MemoryKind, SegmentTransfer, SegmentWorkload, TransferOperation};
 

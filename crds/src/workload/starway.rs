@@ -1,5 +1,7 @@
 //! Workloads of the Starway benchmark scenarios.
 
+pub(crate) mod spec;
+
 use super::{Extent, PingPongWorkload, TransferMode, TransferWorkload, Workload};
 use crate::v1alpha1::{
     Direction, LargeArray, Load, PingPongOperation, PingpongFlag, SmallMessages, StreamingDuplex,

@@ -1,5 +1,7 @@
 //! Transfers with many messages in flight.
 
+pub(crate) mod spec;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Extent, Inconsistency, WorkloadProperties};

@@ -6,8 +6,8 @@ use std::time;
 
 use serde::{Deserialize, Serialize};
 
-use super::{RateFormat, RateUnit, SpecWorkload};
 use crate::units::{Duration, Size};
+use crate::v1alpha1::{RateFormat, RateUnit, SpecWorkload};
 
 /// Minimum number of threads of a segment with DRAM and VRAM: one for each.
 pub const MIN_VRAM_THREADS: u32 = 2;

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Metric, RateUnit, SpecWorkload};
 use crate::units::Size;
+use crate::v1alpha1::{Metric, RateUnit, SpecWorkload};
 
 /// A benchmark command. Each case runs the server on the target and the client on the initiator once, and reads the
 /// result for its size from the client output.

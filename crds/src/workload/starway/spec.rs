@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Load, Metric, SpecWorkload};
 use crate::units::Size;
+use crate::v1alpha1::{Load, Metric, SpecWorkload};
 
 /// One large message at a time from the initiator to the target, such as a checkpoint or a broadcast tensor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -6,8 +6,8 @@ use std::time;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Metric, SpecWorkload};
 use crate::units::{Duration, Size};
+use crate::v1alpha1::{Metric, SpecWorkload};
 
 /// Default number of workers per trainer if all workers run in one pod.
 const DEFAULT_WORKERS: u32 = 4;

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Load, Metric, SpecWorkload};
 use crate::units::Size;
+use crate::v1alpha1::{Load, Metric, SpecWorkload};
 
 /// Calls between a host and an extension, which are isolated processes. The latency of a sample is the time from the
 /// call to its reply. Each arm uses the channel in `spec.variants[].channel`.

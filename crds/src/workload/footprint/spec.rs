@@ -6,8 +6,8 @@ use std::fmt;
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Metric, SpecWorkload};
 use crate::units::Size;
+use crate::v1alpha1::{Metric, SpecWorkload};
 
 /// Memory use of a host process and of the consumers to which it distributes a tensor. The channel of each arm
 /// (`spec.variants[].channel`) determines whether the consumers share the tensor (SharedMemory) or each have a copy

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Metric, SpecWorkload};
 use crate::units::Size;
+use crate::v1alpha1::{Metric, SpecWorkload};
 
 /// A message of 8 bytes that is sent back and forth. Latency is the time until the answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
