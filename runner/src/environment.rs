@@ -49,6 +49,7 @@ pub fn host_environment(
     HostEnvironment {
         hostname: read_text(&roots.proc.join("sys/kernel/hostname")).unwrap_or_default(),
         node: variable(names::ENV_NODE),
+        network_namespace: network_namespace(roots),
         kernel: read_text(&roots.proc.join("sys/kernel/osrelease")).unwrap_or_default(),
         cpu_model: cpu::model(&roots.proc),
         governor: cpu::governor(&roots.sys, &cpu_list::parse(&cpus_allowed)),
@@ -71,6 +72,14 @@ pub fn host_environment(
         copy_bytes_per_second: None,
         clock,
     }
+}
+
+/// The boot ID and the inode of the network namespace of this process.
+fn network_namespace(roots: &SystemRoots) -> Option<String> {
+    let link = fs::read_link(roots.proc.join("self/ns/net")).ok()?;
+    let inode = link.to_str()?.strip_prefix("net:[")?.strip_suffix(']')?;
+    let boot = Some(boot_id(roots)).filter(|boot| !boot.is_empty())?;
+    Some(format!("{boot}/{inode}"))
 }
 
 /// The cgroup's CPU limit, in thousandths of a CPU.

@@ -20,6 +20,10 @@ pub struct HostEnvironment {
     /// Name of the node. Unset if it is unknown to the worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// Network namespace: the boot ID of the kernel and the inode of the namespace, separated by a slash. Workers with the
+    /// same one see the same interfaces. Unset if the kernel does not report it, and in records of earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_namespace: Option<String>,
     /// Kernel release.
     pub kernel: String,
     /// CPU model.
@@ -70,6 +74,11 @@ impl HostEnvironment {
     /// Name of the node, or the hostname if the node is unknown. Inside a pod, the hostname is the name of the pod.
     pub fn node_or_hostname(&self) -> &str {
         self.node.as_ref().unwrap_or(&self.hostname)
+    }
+
+    /// What identifies the interfaces that the worker sees: its network namespace, or the hostname if that is unknown.
+    pub fn network(&self) -> &str {
+        self.network_namespace.as_ref().unwrap_or(&self.hostname)
     }
 
     /// Number of CPUs that the worker can use at the same time: those that it may use, or the CPU limit of its cgroup if

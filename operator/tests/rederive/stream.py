@@ -149,9 +149,11 @@ class Records:
         return [case for block in self.blocks.values() for case in block if case["pass"] == purpose]
 
     def host(self, stream, rank):
-        """A worker's hostname; a unique name if there is no hello record."""
+        """The network namespace of a worker, or its hostname; a unique name if there is no hello record."""
         hello = self.hellos.get((*stream, rank))
-        return hello["environment"]["hostname"] if hello else f"rank {rank}"
+        if not hello:
+            return f"rank {rank}"
+        return hello["environment"].get("networkNamespace") or hello["environment"]["hostname"]
 
     def node(self, stream, rank):
         """Name of a worker's node, or its hostname if it did not report a node; None if there is no hello record."""

@@ -70,6 +70,8 @@ fn reads_facts_from_kernel_files() {
     ]);
     let device = machine.0.path().join("sys/devices/pci0000:00/0000:00:06.0");
     symlink(device, machine.0.path().join("sys/class/infiniband/efa_0/device")).unwrap();
+    fs::create_dir_all(machine.0.path().join("proc/self/ns")).unwrap();
+    symlink("net:[4026531840]", machine.0.path().join("proc/self/ns/net")).unwrap();
     let variables = [(names::ENV_VARIANT, "doorbell"), (names::ENV_NODE, "node-a")];
     let variable = |name: &str| {
         let value = variables.iter().find(|(known, _)| *known == name)?.1;
@@ -95,6 +97,7 @@ fn reads_facts_from_kernel_files() {
     assert_eq!(facts.node.as_deref(), Some("node-a"));
     assert_eq!(facts.image_digest, None);
     assert_eq!(boot_id(&machine.roots()), "b00t");
+    assert_eq!(facts.network_namespace.as_deref(), Some("b00t/4026531840"));
 }
 
 #[test]

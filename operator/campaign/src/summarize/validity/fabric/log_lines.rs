@@ -6,7 +6,7 @@ use command_output::log::meaning;
 use crds::assignment::Pass;
 use crds::record::{CaseResult, CommandLog, CommandProgram, CommandReport, LogLine, LogLineKind};
 
-use super::hosts::host;
+use super::hosts::hostname;
 use super::requested::{Judgement, UsedNames, contradicting_lane, judge, used_names};
 use crate::collect::{Case, Reports};
 use crate::plan::Plan;
@@ -106,7 +106,7 @@ fn origin(reports: &Reports, case: &Case, line: &LogLine) -> String {
     format!(
         "line {} of the {stream} of the {program} on rank {rank} ({}) in round {}",
         line.line,
-        host(reports, case, rank),
+        hostname(reports, case, rank),
         case.round
     )
 }

@@ -182,6 +182,35 @@ fn repeated_packets_and_records_are_not_other_traffic() {
     assert_eq!(only_proof(most + 1, Vec::new()).proof, FabricProof::Shared);
 }
 
+/// Machines from the same image may have the same name. Their interfaces are not the same ones.
+#[test]
+fn machines_with_the_same_name_have_different_interfaces() {
+    let proofs = |namespaces: [&str; 4], cases: Vec<Case>| {
+        let mut hellos: Vec<_> = (0..4).map(hello).collect();
+        for (hello, namespace) in hellos.iter_mut().zip(namespaces) {
+            hello.record.environment.network_namespace = Some(namespace.to_owned());
+        }
+        let proofs = proofs_on(hellos, cases).cases.into_iter().flatten();
+        proofs.map(|case| case.proof).collect::<Vec<_>>()
+    };
+    // The interface of an initiator only sends, and that of a target only receives.
+    let between = |initiator| {
+        let mut case = case(initiator, 0, PAYLOAD);
+        if let CaseResult::Measured(measured) = &mut case.outcome {
+            measured.initiator.interfaces[0].rx_bytes = 0;
+            measured.target.interfaces[0].tx_bytes = 0;
+        }
+        case
+    };
+    let machines = proofs(["a/1", "b/1", "c/1", "d/1"], vec![between(0), between(2)]);
+    assert_eq!(machines, [FabricProof::Verified; 2]);
+    let namespaces = proofs(["a/1", "a/2", "a/3", "a/4"], vec![between(0), between(2)]);
+    assert_eq!(namespaces, [FabricProof::Verified; 2]);
+    // An interface that both pairs use must count the payload of both.
+    let shared = proofs(["a/1"; 4], vec![case(0, 0, PAYLOAD), case(2, 0, PAYLOAD)]);
+    assert_eq!(shared, [FabricProof::Declared; 2]);
+}
+
 /// The records of all workers arrive on the coordinator's host, while its own pair still measures.
 #[test]
 fn records_of_other_hosts_are_not_other_traffic_on_the_coordinators_host() {
