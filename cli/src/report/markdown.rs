@@ -35,10 +35,21 @@ fn line(text: &mut String, line: &str) {
 
 fn section(text: &mut String, section: &Section) {
     let mut is_in_list = false;
+    let mut is_titled = section.heading.is_empty();
     for block in section.shown_blocks(Detail::Brief) {
         let items = match block {
             Block::Table(shown) => {
-                table(text, section, shown);
+                let is_repeated = is_titled && shown.title.is_empty() && is_in_list;
+                if !is_repeated {
+                    let title = match shown.title.as_str() {
+                        "" => &section.description,
+                        title => title,
+                    };
+                    line(text, &format!("\n{}", heading(&section.heading, title)));
+                }
+                line(text, "");
+                table(text, shown);
+                is_titled = true;
                 is_in_list = false;
                 continue;
             }
@@ -50,6 +61,14 @@ fn section(text: &mut String, section: &Section) {
                 items.map(|item| format!("{}: {item}", list.heading)).collect()
             }
         };
+        // The items of a list have its heading.
+        if !is_titled && matches!(block, Block::Note(_)) {
+            line(
+                text,
+                &format!("\n{}", heading(&section.heading, &section.description)),
+            );
+            is_titled = true;
+        }
         if !is_in_list {
             line(text, "");
         }
@@ -60,17 +79,16 @@ fn section(text: &mut String, section: &Section) {
     }
 }
 
-fn table(text: &mut String, section: &Section, table: &Table) {
-    let title = match table.title.as_str() {
-        "" => &section.description,
-        title => title,
-    };
-    let heading = match (section.heading.as_str(), title) {
+/// Title of a section, or of one of its tables.
+fn heading(heading: &str, title: &str) -> String {
+    match (heading, title) {
         ("", title) => escape(title),
         (heading, "") => format!("**{}**", escape(heading)),
         (heading, title) => format!("**{}**: {}", escape(heading), escape(title)),
-    };
-    line(text, &format!("\n{heading}\n"));
+    }
+}
+
+fn table(text: &mut String, table: &Table) {
     let columns: Vec<_> = table.shown_columns(Detail::Brief).collect();
     row(text, columns.iter().map(|(_, column)| column.title.clone()));
     row(text, columns.iter().map(|_| "---".to_owned()));
