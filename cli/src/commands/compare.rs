@@ -49,18 +49,26 @@ impl Compare {
         }
         let first = StoredRun::load_complete(&self.first)?;
         let second = StoredRun::load_complete(&self.second)?;
-        print_comparison(&finished(&first), &finished(&second), self.force, self.format)
+        if first.run.metadata.uid == second.run.metadata.uid {
+            return Err(Failure::invalid_input(format!(
+                "{} and {} are copies of the same run: they have the same metadata.uid. Specify two different runs",
+                self.first, self.second
+            )));
+        }
+        let runs = [finished(&first), finished(&second)];
+        let locations = [first.location.as_str(), second.location.as_str()];
+        print_comparison(&runs, locations, self.force, self.format)
     }
 }
 
-/// Prints the changes from the first run to the second.
+/// Prints the changes from the first run to the second, which are stored at `locations`.
 ///
 /// # Errors
 /// Returns an error if the runs are not comparable and `force` is false, the comparison fails, or the output cannot be
 /// written.
 pub(super) fn print_comparison(
-    first: &FinishedRun<'_>,
-    second: &FinishedRun<'_>,
+    [first, second]: &[FinishedRun<'_>; 2],
+    locations: [&str; 2],
     force: bool,
     format: Format,
 ) -> Result<Exit, Failure> {
@@ -72,6 +80,7 @@ pub(super) fn print_comparison(
     let compared = ComparedRuns {
         first,
         second,
+        locations,
         differences: &different,
         comparisons: &comparisons,
     };

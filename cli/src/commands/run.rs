@@ -252,7 +252,10 @@ pub(super) fn execute_run(
         evaluation: &ended.evaluation,
     };
     print("\n")?;
-    let compared = compare::print_comparison(&compare::finished(earlier_run), &now, false, Format::TEXT)?;
+    let path = run.directory().run_path().display().to_string();
+    let locations = [earlier_run.location.as_str(), path.as_str()];
+    let runs = [compare::finished(earlier_run), now];
+    let compared = compare::print_comparison(&runs, locations, false, Format::TEXT)?;
     Ok(outcome.max(compared))
 }
 

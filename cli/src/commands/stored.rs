@@ -21,6 +21,8 @@ use crate::imported::directory::is_imported;
 pub(super) struct StoredRun {
     /// Run, as read from its source.
     pub run: BenchmarkRun,
+    /// Location of the run: a file, or the run in a cluster.
+    pub location: String,
     /// Plan, computed from the run's spec.
     pub plan: HashedPlan,
     /// Evaluation of the records.
@@ -121,6 +123,7 @@ impl UnreadRun {
             .map_err(|error| Failure::invalid_input(format!("{}: {error}", self.location)))?;
         Ok(StoredRun {
             run: self.run,
+            location: self.location,
             plan: self.plan,
             evaluation,
         })

@@ -19,6 +19,8 @@ pub struct ComparedRuns<'a> {
     pub first: &'a FinishedRun<'a>,
     /// The second run.
     pub second: &'a FinishedRun<'a>,
+    /// Where the first and the second run are stored.
+    pub locations: [&'a str; 2],
     /// Differences of the environments, in spite of which the runs were compared.
     pub differences: &'a [Difference],
     /// Comparisons of each arm at each size.
@@ -68,11 +70,17 @@ impl ComparedRuns<'_> {
             );
             Fact::new("unknown", text)
         });
-        [Fact::new("verdict", self.verdict()), Fact::new("method", method)]
-            .into_iter()
-            .chain(different)
-            .chain(unknown)
-            .collect()
+        let [first, second] = self.locations;
+        [
+            Fact::new("verdict", self.verdict()),
+            Fact::new("first", origin(self.first, first)),
+            Fact::new("second", origin(self.second, second)),
+            Fact::new("method", method),
+        ]
+        .into_iter()
+        .chain(different)
+        .chain(unknown)
+        .collect()
     }
 
     fn changes(&self) -> Section {
@@ -173,7 +181,7 @@ impl Subject for ComparedRuns<'_> {
             facts.insert(0, Fact::doubt("forced", NOT_COMPARABLE).detail(Detail::Brief));
         }
         Document {
-            name: format!("{} compared with {}", label(second, first), label(first, second)),
+            name: format!("{} compared with {}", second.plan.run, first.plan.run),
             banners: incomparable.into_iter().collect(),
             facts,
             sections: vec![self.changes()],
@@ -185,7 +193,8 @@ impl Subject for ComparedRuns<'_> {
 
     fn json(&self) -> Result<String, RenderError> {
         let document = json!({
-            "first": self.first.plan.run, "second": self.second.plan.run, "interleaved": false,
+            "first": self.first.plan.run, "second": self.second.plan.run, "locations": self.locations,
+            "startedAt": [started_at(self.first), started_at(self.second)], "interleaved": false,
             "differences": self.differences, "unreported": unreported_properties(self.first, self.second),
             "comparisons": self.comparisons,
         });
@@ -204,20 +213,20 @@ impl Subject for ComparedRuns<'_> {
 /// Says that the environments differ.
 const NOT_COMPARABLE: &str = "The runs are not comparable. They were compared because of --force.";
 
-/// Name of a run. If the other run has the same name, also when the run started and its uid, which tell them apart.
-fn label(run: &FinishedRun<'_>, other: &FinishedRun<'_>) -> String {
-    let name = &run.plan.run;
-    let first = run.evaluation.summary.environment.workers.first();
-    match first.filter(|_| run.plan.run == other.plan.run) {
-        Some(worker) => {
-            let hello = &worker.hello;
-            format!(
-                "{name} (started {}, uid {})",
-                hello.started_at, hello.identity.uid
-            )
-        }
-        None => name.clone(),
-    }
+/// When the first worker of a run started; `None` if no worker has.
+fn started_at<'a>(run: &FinishedRun<'a>) -> Option<&'a str> {
+    let worker = run.evaluation.summary.environment.workers.first();
+    worker.map(|worker| worker.hello.started_at.as_str())
+}
+
+/// What tells a run apart from another one with the same name: when it started, its uid, and where it is stored.
+fn origin(run: &FinishedRun<'_>, location: &str) -> String {
+    let worker = run.evaluation.summary.environment.workers.first();
+    let started = worker.map(|worker| {
+        let hello = &worker.hello;
+        format!("started {}, uid {}, ", hello.started_at, hello.identity.uid)
+    });
+    format!("{}: {}{location}", run.plan.run, started.unwrap_or_default())
 }
 
 /// The change with its verdict, or the reason for its absence.

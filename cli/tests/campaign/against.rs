@@ -22,7 +22,7 @@ fn reports_changes_and_sets_the_exit_status() {
     let mut command = after.run(&after.manifest(&manifest(LOOPBACK)));
     command.arg("--against").arg(before.output_dir());
     let output = RunningCommand::start(command).wait();
-    output.expect_stdout(&format!("{NAME} (started 2"));
+    output.expect_stdout(&format!("{NAME}: started 2"));
     let mut command = fabricbench(["compare", "--format", "json"]);
     command.args([before.run_dir(NAME), after.run_dir(NAME)]);
     let compared = RunningCommand::start(command).wait();

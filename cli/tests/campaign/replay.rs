@@ -54,7 +54,7 @@ fn measures_the_cases_of_the_finished_run_in_the_same_order_with_the_same_operat
         .arg("--output")
         .arg(after.output_dir());
     let output = RunningCommand::start(command).wait();
-    output.expect_stdout(&format!("{NAME} (started 2"));
+    output.expect_stdout(&format!("{NAME}: started 2"));
     let again = after.run_dir(NAME);
     assert_eq!(cases(&again), cases(&before.run_dir(NAME)));
     let records = |directory: &Path| fs::read_to_string(directory.join("records.jsonl")).unwrap();

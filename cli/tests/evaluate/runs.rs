@@ -85,6 +85,7 @@ fn every_format_shows_a_regression_between_runs() {
     let compared = ComparedRuns {
         first: &first,
         second: &second,
+        locations: ["last-week/t/run.json", "today/t/run.json"],
         differences: &[],
         comparisons: &comparisons,
     };
@@ -97,6 +98,12 @@ fn every_format_shows_a_regression_between_runs() {
     ];
     for page in &pages {
         assert!(page.contains("Regressed") && page.contains("fi-inject"), "{page}");
+    }
+    for page in &pages {
+        assert!(
+            page.contains("last-week/t/run.json") && page.contains("today/t/run.json"),
+            "{page}"
+        );
     }
     let verdict = "improved 0, regressed 1, no change ";
     assert!(
