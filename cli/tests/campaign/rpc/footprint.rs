@@ -114,10 +114,11 @@ fn copies_and_shared_tensors_use_the_expected_memory() {
     );
     assert!(is_one_copy(shared, size), "{shared:?}");
     assert!(copied.value(Quantity::FootprintConsumerBytes).unwrap() > size);
-    // A consumer's Pss includes its share of the tensor, and its Rss includes the whole tensor.
+    // A consumer's Pss includes its share of the tensor, and its Rss includes the whole tensor. The kernel reports KiB, and
+    // other memory of a consumer may shrink by a page.
     let of_tensor = shared.value(Quantity::FootprintConsumerBytes).unwrap()
         - shared.value(Quantity::FootprintOwnBytes).unwrap();
-    assert!((size / 5..size / 4).contains(&of_tensor), "{shared:?}");
+    assert!((size / 5 - 16_384..size / 4).contains(&of_tensor), "{shared:?}");
     let mut comparisons = stored.status().comparisons.iter();
     let verdict = comparisons.find(|one| one.primary).unwrap();
     assert_eq!(
