@@ -126,8 +126,7 @@ impl Measure {
         let printed = print_styled(&text::render(&report.document(), &text_options(false)));
         let printed = printed.map_err(|error| format!("writing to standard output failed: {error}"));
         let document = json::render(&report).and_then(|text| serde_json::from_str::<Value>(&text));
-        let mut document =
-            document.map_err(|error| format!("the report cannot be rendered as JSON: {error}"))?;
+        let mut document = document.map_err(|error| cannot_render(&error))?;
         let results = document["results"].as_array().into_iter().flatten();
         let results: Vec<Value> = results.map(summary_of).collect();
         let samples = samples.map(samples_in).transpose();
@@ -136,7 +135,8 @@ impl Measure {
             document["samples"] = json!(samples);
         }
         let written = self.output.as_ref().map_or(Ok(()), |file| {
-            fs::write(file, format!("{document:#}\n")).map_err(|error| cannot_write(file, &error))
+            let text = json::text(&document).map_err(|error| cannot_render(&error))?;
+            fs::write(file, text).map_err(|error| cannot_write(file, &error))
         });
         let summary = json!({"run": run.plan().run, "results": results});
         let summarized = print(&format!("\nJSON summary:\n{summary:#}\n"));
@@ -174,6 +174,10 @@ fn samples_in(directory: &Path) -> io::Result<Vec<Value>> {
     }
     files.sort_by_key(|file| (file["case"].as_u64(), file["rank"].as_u64()));
     Ok(files)
+}
+
+fn cannot_render(error: &serde_json::Error) -> String {
+    format!("the report cannot be rendered as JSON: {error}")
 }
 
 fn cannot_write(file: &Path, error: &io::Error) -> String {

@@ -185,7 +185,7 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
 ///
 /// # Errors
 /// Returns an error if serialization fails, which does not happen when writing to memory.
-pub(super) fn text(document: &impl Serialize) -> Result<String, serde_json::Error> {
+pub(crate) fn text(document: &impl Serialize) -> Result<String, serde_json::Error> {
     let text = serde_json::to_string_pretty(document)?;
     Ok(format!("{}\n", printable_json(&text)))
 }

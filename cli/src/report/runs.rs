@@ -3,6 +3,7 @@
 use campaign::compare_runs::{Difference, FinishedRun, RunComparison, unreported_properties};
 use campaign::distinct::distinct;
 use campaign::format;
+use crds::record::HelloRecord;
 use crds::v1alpha1::{InconclusiveReason, Verdict};
 use serde_json::json;
 
@@ -192,9 +193,11 @@ impl Subject for ComparedRuns<'_> {
     }
 
     fn json(&self) -> Result<String, RenderError> {
+        let runs = [self.first, self.second];
+        let started_at = runs.map(|run| first_hello(run).map(|hello| &hello.started_at));
         let document = json!({
             "first": self.first.plan.run, "second": self.second.plan.run, "locations": self.locations,
-            "startedAt": [started_at(self.first), started_at(self.second)], "interleaved": false,
+            "startedAt": started_at, "interleaved": false,
             "differences": self.differences, "unreported": unreported_properties(self.first, self.second),
             "comparisons": self.comparisons,
         });
@@ -213,19 +216,16 @@ impl Subject for ComparedRuns<'_> {
 /// Says that the environments differ.
 const NOT_COMPARABLE: &str = "The runs are not comparable. They were compared because of --force.";
 
-/// When the first worker of a run started; `None` if no worker has.
-fn started_at<'a>(run: &FinishedRun<'a>) -> Option<&'a str> {
+/// What the first worker of a run reported when it started; `None` if no worker has.
+fn first_hello<'a>(run: &FinishedRun<'a>) -> Option<&'a HelloRecord> {
     let worker = run.evaluation.summary.environment.workers.first();
-    worker.map(|worker| worker.hello.started_at.as_str())
+    worker.map(|worker| &worker.hello)
 }
 
 /// What tells a run apart from another one with the same name: when it started, its uid, and where it is stored.
 fn origin(run: &FinishedRun<'_>, location: &str) -> String {
-    let worker = run.evaluation.summary.environment.workers.first();
-    let started = worker.map(|worker| {
-        let hello = &worker.hello;
-        format!("started {}, uid {}, ", hello.started_at, hello.identity.uid)
-    });
+    let started =
+        first_hello(run).map(|hello| format!("started {}, uid {}, ", hello.started_at, hello.identity.uid));
     format!("{}: {}{location}", run.plan.run, started.unwrap_or_default())
 }
 

@@ -1,15 +1,13 @@
 //! Batches of requests to a target's segment, and their bounds. Performs no I/O.
 
 use crds::assignment::{Extent, ScenarioAssignment, TransferWorkload};
-use crds::units::Size;
+use crds::units::{MAX_MESSAGE_BYTES, Size};
 use crds::v1alpha1::{MIN_VRAM_THREADS, MemoryKind, SegmentTransfer};
 use snafu::ensure;
 
 use crate::direct::bounds::{self, FlagError, FlagSnafu};
 use crate::rendezvous::proposal::ExpectedSegment;
 
-/// Maximum size of a request to a segment, in bytes: the largest RDMA write that an EFA device supports.
-pub const MAX_REQUEST_BYTES: u64 = 1 << 30;
 /// Maximum size of a segment, in bytes. Each side has two areas of this size.
 pub const MAX_SEGMENT_BYTES: u64 = 8 << 30;
 
@@ -73,12 +71,12 @@ pub fn offered_bytes(scenario: &SegmentTransfer) -> u64 {
 pub fn check_segment_transfer(scenario: &SegmentTransfer) -> Result<(), FlagError> {
     let size = scenario.sizes.first().copied().unwrap_or_default();
     ensure!(
-        (1..=MAX_REQUEST_BYTES).contains(&size.bytes()),
+        (1..=MAX_MESSAGE_BYTES).contains(&size.bytes()),
         FlagSnafu {
             flag: "--size",
             reason: format!(
                 "is {size}: choose a size from 1 to {} (the largest RDMA write that an EFA device supports)",
-                Size(MAX_REQUEST_BYTES)
+                Size(MAX_MESSAGE_BYTES)
             ),
         }
     );
@@ -155,7 +153,7 @@ impl SegmentLimits {
         let Extent::DurationNanos(nanos) = workload.measured() else {
             return Err("a segment is measured for a --duration".to_owned());
         };
-        let in_bounds = (1..=MAX_REQUEST_BYTES).contains(&size)
+        let in_bounds = (1..=MAX_MESSAGE_BYTES).contains(&size)
             && bounds::BATCH.contains(&work.batch)
             && work.window == work.batch
             && bounds::THREADS.contains(&work.threads)
@@ -166,7 +164,7 @@ impl SegmentLimits {
             return Err(format!(
                 "--size, --batch, --threads, --duration or --warmup-batches is out of bounds: use at most {} for each request, \
                  {} requests in a batch, {} threads, {} s and {} warm-up batches",
-                Size(MAX_REQUEST_BYTES),
+                Size(MAX_MESSAGE_BYTES),
                 bounds::BATCH.end(),
                 bounds::THREADS.end(),
                 bounds::DURATION_SECONDS.end(),
